@@ -38,6 +38,8 @@ enum class LeaseStatus : std::uint8_t {
   not_owner = 5,  ///< ask `owner_hint`
   no_limit = 6,   ///< the grantor's policy has no such limit
   crowded = 7,    ///< the record has its most lessees; ask a relay
+  ask_again = 8,  ///< tokens are there for you, but your request is too old to carry them (G3)
+  recall = 9,     ///< give back what you hold and do not need now (E6, G4)
 };
 const char* to_string(LeaseStatus status);
 

@@ -74,6 +74,10 @@ const char* to_string(LeaseStatus status) {
       return "no_limit";
     case LeaseStatus::crowded:
       return "crowded";
+    case LeaseStatus::ask_again:
+      return "ask_again";
+    case LeaseStatus::recall:
+      return "recall";
   }
   return "unknown";
 }

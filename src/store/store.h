@@ -44,6 +44,10 @@ class Store {
   /// that nothing may be assumed about the batch: it may or may not be there after a restart.
   virtual Status write(const WriteBatch& batch) = 0;
 
+  /// One bucket's record with its age at the call, or nothing: there never was one.
+  virtual Result<std::optional<AgedRecord>> read_record(const RegisterId& reg,
+                                                        std::string_view bucket) const = 0;
+
   /// Every record of one customer under one register, with its age at the call.
   virtual Result<std::vector<AgedRecord>> read_customer(const RegisterId& reg,
                                                         std::string_view customer) const = 0;

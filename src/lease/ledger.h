@@ -1,0 +1,150 @@
+// The grantor's ledger of one bucket: what is free, what is out on lease, who waits (PROTOCOL D,
+// G).
+//
+// A pure state machine: every call takes the grantor's boot clock, nothing is sent from here.
+// Grants and TTL extensions come back as `Outcome::after_commit` and may leave the owner only once
+// the record taken after them is stored by a majority (PROTOCOL B6); `Outcome::now` may leave at
+// once.
+//
+// Invariant after every call, asserted: 0 <= level <= max(0, capacity - outstanding()).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/time.h"
+#include "src/lease/terms.h"
+#include "src/limit/token_bucket.h"
+#include "src/model/lease.h"
+
+namespace weir::lease {
+
+/// A parked request is dropped after this part of the TTL, and is answered `ask_again` instead of
+/// tokens after half of that (PROTOCOL G3).
+inline constexpr Nanos kParkedPartOfTtl = 2;
+/// Parked lessees hear `empty` again this often, so that what they tell their callers is never
+/// older than a second (PROTOCOL E7) and nobody polls.
+inline constexpr Nanos kParkedRefreshNs = 800 * kMillisecond;
+/// Under sustained overload parked lessees are served in portions of this many tokens or this much
+/// refill, whichever is more, instead of token by token.
+inline constexpr std::int64_t kPortionTokens = 5;
+inline constexpr Nanos kPortionNs = 100 * kMillisecond;
+/// A holder is asked to give back at most this often while somebody waits.
+inline constexpr Nanos kRecallEveryNs = 500 * kMillisecond;
+
+/// What a grantor does with one bucket.
+class Ledger {
+ public:
+  struct Outcome {
+    std::vector<LeaseAnswer> now;
+    std::vector<LeaseAnswer> after_commit;
+    void append(Outcome&& other);
+  };
+
+  /// Counters for metrics and tests; they only grow.
+  struct Counters {
+    std::uint64_t breaches = 0;  ///< D4: a lessee said what cannot be
+    std::uint64_t burnt = 0;     ///< tokens that expired with their lease (D6)
+  };
+
+  /// A new bucket is full (PROTOCOL B10).
+  Ledger(std::string bucket, const LimitNumbers& numbers, std::uint64_t policy_version,
+         LeaseTerms terms, Nanos now_ns);
+  /// Continues from a stored record: refill is credited and leases are aged by `age_ns` (B9).
+  Ledger(std::string bucket, const LedgerRecord& record, Nanos age_ns, LeaseTerms terms,
+         Nanos now_ns);
+
+  /// Books a request and serves whoever can be served.
+  Outcome request(const LeaseRequest& request, Nanos now_ns);
+  /// Time passed: expiries, parked requests that fit now, refreshed denials.
+  Outcome tick(Nanos now_ns);
+  /// Another policy: its numbers rule from `now_ns` on (D8).
+  Outcome set_numbers(const LimitNumbers& numbers, std::uint64_t policy_version, Nanos now_ns);
+  /// Everything back to full but for what is out on lease (`weir customer reset`).
+  Outcome reset(Nanos now_ns);
+
+  /// When `tick` next has something to do; kForever: not before the next request.
+  Nanos next_deadline() const;
+
+  /// The record of this moment; lessees with nothing to remember are left out.
+  LedgerRecord record(Nanos now_ns);
+
+  /// True when the stored record alone can say all that is here: nothing out, nobody parked.
+  bool quiet() const;
+
+  std::int64_t level() const { return level_.tokens; }
+  limit::Level exact_level() const { return level_; }
+  std::int64_t outstanding() const;
+  const LimitNumbers& numbers() const { return numbers_; }
+  std::uint64_t policy_version() const { return policy_version_; }
+  const std::string& bucket() const { return bucket_; }
+  const Counters& counters() const { return counters_; }
+  Nanos as_of_ns() const { return as_of_ns_; }
+
+  /// One lessee as `explain` shows it.
+  struct LesseeView {
+    LesseeId lessee;
+    std::int64_t outstanding = 0;
+    Nanos expires_ns = 0;
+    bool parked = false;
+  };
+  std::vector<LesseeView> lessees() const;
+
+ private:
+  struct Entry {
+    std::uint64_t sequence = 0;
+    std::int64_t outstanding = 0;
+    std::int64_t spent_total = 0;
+    std::int64_t given_back = 0;
+    Nanos expires_ns = 0;
+
+    // What follows is the activation's own and is not recorded.
+    std::int64_t want = 0;
+    std::int64_t need = 0;
+    std::int64_t rate_per_s = 0;
+    bool strict = false;
+    bool parked = false;
+    bool asked_again = false;
+    Nanos parked_ns = 0;     ///< when its request arrived
+    Nanos refreshed_ns = 0;  ///< when it last heard `empty`
+    Nanos recalled_ns = INT64_MIN;
+    std::int64_t credit = 0;              ///< free tokens saved up for its need (E6)
+    std::optional<LeaseAnswer> answered;  ///< to the same sequence, by this activation (D4)
+  };
+  using Entries = std::map<LesseeId, Entry>;
+
+  void advance(Nanos now_ns);
+  void refill_to(Nanos instant_ns);
+  void expire(Entries::iterator entry);
+  void clamp();
+  std::int64_t ceiling() const;
+  std::int64_t reserved() const;
+
+  std::optional<Outcome> answer_known(const LeaseRequest& request, const Entry& entry);
+  bool book(const LeaseRequest& request, Entry& entry);
+  void serve(Nanos now_ns, Outcome& out);
+  bool share_out(Nanos now_ns);
+  std::int64_t target(const Entry& entry, std::int64_t fair) const;
+  std::int64_t portion() const;
+  std::map<LesseeId, std::int64_t> fair_shares(Nanos now_ns) const;
+  void grant(const LesseeId& lessee, Entry& entry, std::int64_t tokens, Nanos now_ns, Outcome& out);
+  void refresh_parked(Nanos now_ns, Outcome& out);
+  void recall_idle(Nanos now_ns, Outcome& out);
+  LeaseAnswer answer(const LesseeId& lessee, const Entry& entry, LeaseStatus status) const;
+  Nanos retry_for(const Entry& entry) const;
+
+  std::string bucket_;
+  LimitNumbers numbers_;
+  std::uint64_t policy_version_ = 0;
+  LeaseTerms terms_;
+  limit::Level level_;
+  Nanos as_of_ns_ = 0;
+  Entries entries_;
+  LesseeId turn_;  ///< who got the last odd token; the next in order gets the next
+  Counters counters_;
+};
+
+}  // namespace weir::lease
