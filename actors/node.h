@@ -1,0 +1,108 @@
+// The actor system of one node behind a plain C++ face: src/server knows this header and no CAF.
+//
+//   edge::Limiter <-> broker ---- transport ----> directory -> owner (one per customer) -> store
+//   writer
+//                        \------- (same node) ------/              \-> store reader
+//
+// Thread rule: every method may be called from any thread; callbacks run on an actor's thread and
+// must not block.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/transport.h"
+#include "src/base/random.h"
+#include "src/base/result.h"
+#include "src/base/time.h"
+#include "src/edge/limiter.h"
+#include "src/lease/terms.h"
+#include "src/model/ids.h"
+#include "src/model/topology.h"
+#include "src/ownership/owner.h"
+#include "src/store/store.h"
+#include "src/telemetry/log.h"
+#include "src/telemetry/metrics.h"
+
+namespace weir::actors {
+
+struct NodeConfig {
+  std::string name;
+  std::string region;
+  bool edge = true;
+  bool owner = true;
+  std::optional<Endpoint> listen;  ///< cluster port (0: any free one); nothing: a node on its own
+  Topology topology;               ///< at least this node, when it owns
+  lease::LeaseTerms terms;
+  Nanos quiet_ns = 2 * kSecond;  ///< OwnerConfig::quiet_ns
+  bool chaos = false;            ///< kill_owner is allowed
+};
+
+/// What one owner says of its customer, wherever in the cluster it lives.
+struct OwnerDescription {
+  RegisterId reg;
+  std::string node;
+  std::string region;
+  Epoch epoch;
+  std::vector<std::string> replicas;  ///< in rank order
+  std::vector<ownership::BucketView> buckets;
+};
+
+class Node {
+ public:
+  /// What the node works with; all outlive it. `store` may be null when the node does not own.
+  /// `limiter` may be null when it is no edge; its wake is `wake_broker`.
+  struct World {
+    const Clock* clock = nullptr;
+    SeedSource* seeds = nullptr;
+    store::Store* store = nullptr;
+    edge::Limiter* limiter = nullptr;
+    telemetry::Log* log = nullptr;
+    telemetry::Metrics* metrics = nullptr;
+  };
+
+  /// Takes a new epoch from the store (stored before any grant), listens, connects to its peers.
+  static Result<std::unique_ptr<Node>> start(NodeConfig config, World world,
+                                             std::shared_ptr<const ownership::LimitBook> book);
+  /// Stops without ceremony, as after `drain`.
+  ~Node();
+
+  /// Thread-safe, cheap, callable from the hot path: the limiter's `wake`.
+  void wake_broker();
+
+  void set_book(std::shared_ptr<const ownership::LimitBook> book);
+
+  using DescribeCallback = std::function<void(Result<OwnerDescription>)>;
+  /// Asks the owner of (reg, customer); fails with `unavailable` after `kQueryDeadlineNs`.
+  void describe(const RegisterId& reg, const std::string& customer, DescribeCallback done);
+  using KillCallback = std::function<void(Status)>;
+  /// Kills the owning actor of a customer wherever it lives (only with chaos: true at its node).
+  void kill_owner(const std::string& customer, KillCallback done);
+
+  struct State {
+    std::uint64_t incarnation = 0;
+    std::vector<PeerState> peers;
+    std::uint64_t owners_active = 0;
+    std::uint32_t slots_owned = 0;  ///< of the global registers
+    std::uint16_t cluster_port = 0;
+    std::uint32_t live_edges = 1;
+  };
+  State state() const;
+
+  /// Returns leases (through the limiter) and stores what is unstored, then calls `done`; at the
+  /// latest at `deadline_ns` (boot clock).
+  void drain(Nanos deadline_ns, std::function<void()> done);
+
+ private:
+  struct Impl;
+  explicit Node(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+inline constexpr Nanos kQueryDeadlineNs = 2 * kSecond;
+
+}  // namespace weir::actors
