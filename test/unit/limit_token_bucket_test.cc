@@ -444,6 +444,7 @@ TEST(TokenBucketNumbers, CostsAtTheEdges) {
   EXPECT_TRUE(bucket.take(3, 0).allowed);
   EXPECT_TRUE(bucket.take(0, 0).allowed);
   EXPECT_TRUE(bucket.take(-2, 0).allowed);
+  EXPECT_EQ(bucket.level_at(0), (Level{0, 0}));
   EXPECT_TRUE(bucket.take(INT64_MIN, 0).allowed);
   EXPECT_EQ(bucket.level_at(0), (Level{0, 0}));
 }
