@@ -1,12 +1,13 @@
 // One line per event that is worth a person's time, with named fields; never one per request.
 // Text:  2026-11-29T19:40:00.123Z info  owner activated customer=acme epoch=3.eu-1.77
-// JSON:  {"ts":"...","level":"info","event":"owner
-// activated","customer":"acme","epoch":"3.eu-1.77"}
+// JSON:  {"ts":"...","level":"info","event":"owner activated","customer":"acme"}
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +16,10 @@ namespace weir::telemetry {
 
 enum class Level : std::uint8_t { debug, info, warn, error };
 enum class Format : std::uint8_t { text, json };
+
+/// The level's word in the configuration and in log lines.
+const char* to_string(Level level);
+std::optional<Level> level_from(std::string_view word);
 
 /// A named value of a log line.
 class Field {
@@ -57,8 +62,11 @@ class Log {
   }
 };
 
-/// Writes to stderr with spdlog.
+/// Writes to stderr with spdlog. Lines below `level` are dropped.
 std::unique_ptr<Log> make_log(Level level, Format format);
+/// The same, but each line (without its end) goes to `write_line`, one call at a time.
+std::unique_ptr<Log> make_log(Level level, Format format,
+                              std::function<void(std::string_view)> write_line);
 /// Swallows everything; for tests and tools.
 std::unique_ptr<Log> make_null_log();
 

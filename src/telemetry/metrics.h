@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,7 +19,9 @@ namespace weir::telemetry {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-/// Takes samples at a scrape. The same name must come with the same help and kind each time.
+/// Takes samples at a scrape. The same name must come with the same help and kind each time (names
+/// and help texts: names.h). Samples of the same name and labels are added up, also with a Counter
+/// of Metrics.
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
@@ -59,20 +62,25 @@ class DurationHistogram {
   std::unique_ptr<Shards> shards_;
 };
 
-/// The process's metrics. Built in main, handed down.
+/// The process's metrics. Built in main, handed down. Thread-safe.
 class Metrics {
  public:
+  /// Most combinations of label values under one name; further ones are counted together under the
+  /// value `other`.
+  static constexpr std::size_t kMaxSeriesPerName = 16'384;
+
   Metrics();
   ~Metrics();
 
-  /// A counter or histogram that lives as long as this object; the same name and labels give the
-  /// same one.
+  /// A counter or histogram that lives as long as this object; the same name and labels (in any
+  /// order) give the same one. Takes a lock: keep the reference.
   Counter& counter(std::string_view name, std::string_view help, const Labels& labels = {});
   DurationHistogram& histogram(std::string_view name, std::string_view help,
                                const Labels& labels = {});
 
   using Collector = std::function<void(MetricSink&)>;
-  /// Called at every scrape, on the scraping thread, until `remove_collector`.
+  /// Called at every scrape, on the scraping thread, until `remove_collector`, which waits for a
+  /// scrape in progress. A collector may not add or remove collectors.
   std::uint64_t add_collector(Collector collector);
   void remove_collector(std::uint64_t id);
 
