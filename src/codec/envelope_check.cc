@@ -1,0 +1,171 @@
+#include "src/codec/envelope_check.h"
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "src/base/limits.h"
+#include "src/codec/envelope.h"
+#include "weir/v1/cluster.pb.h"
+
+namespace weir::codec {
+namespace {
+
+tl::unexpected<Error> corrupt(const char* field, const char* what) {
+  return failure(ErrorCode::corrupt, field, std::string("cluster frame: ") + what);
+}
+
+Status check_not_negative(std::initializer_list<std::pair<const char*, std::int64_t>> amounts) {
+  for (const auto& [field, amount] : amounts) {
+    if (amount < 0) return corrupt(field, "must not be negative");
+  }
+  return {};
+}
+
+Status check_name(const char* field, const std::string& name, bool may_be_empty = false) {
+  if (name.empty() && !may_be_empty) return corrupt(field, "must not be empty");
+  if (name.size() > kMaxNameBytes) return corrupt(field, "is longer than 64 bytes");
+  return {};
+}
+
+Status check_bucket(const std::string& bucket) {
+  if (bucket.size() > kMaxBucketBytes) return corrupt("bucket", "is longer than 16 KiB");
+  auto key = decode_bucket_key(bucket);
+  if (!key) return tl::unexpected(key.error());
+  return {};
+}
+
+Status check(const v1::RegisterId& reg) {
+  if (reg.kind() < 1 || reg.kind() > 3) return corrupt("reg.kind", "is unknown");
+  if (reg.slot() >= kSlotCount) return corrupt("reg.slot", "must be below 4096");
+  const bool global = reg.kind() == static_cast<std::uint32_t>(RegisterId::Kind::global);
+  if (global != reg.region().empty()) {
+    return corrupt("reg.region", "must be empty for a global register, and only then");
+  }
+  return check_name("reg.region", reg.region(), true);
+}
+
+Status check(const v1::LeaseRequest& request) {
+  if (auto status = check(request.reg()); !status) return status;
+  if (auto status = check_bucket(request.bucket()); !status) return status;
+  if (auto status = check_name("lessee_node", request.lessee_node()); !status) return status;
+  if (request.sequence() == 0) return corrupt("sequence", "must be at least 1");
+  return check_not_negative({{"held", request.held()},
+                             {"spent_total", request.spent_total()},
+                             {"given_back", request.given_back()},
+                             {"want", request.want()},
+                             {"need", request.need()},
+                             {"rate_per_s", request.rate_per_s()}});
+}
+
+Status check(const v1::LeaseAnswer& answer) {
+  if (auto status = check_bucket(answer.bucket()); !status) return status;
+  if (auto status = check_name("lessee_node", answer.lessee_node()); !status) return status;
+  if (answer.status() < static_cast<std::uint32_t>(LeaseStatus::granted) ||
+      answer.status() > static_cast<std::uint32_t>(LeaseStatus::crowded)) {
+    return corrupt("status", "is unknown");
+  }
+  if (answer.retry_ns() < -1) return corrupt("retry_ns", "must be -1 or more");
+  if (auto status = check_name("owner_hint", answer.owner_hint(), true); !status) return status;
+  if (auto status = check_name("epoch.node", answer.epoch().node(), true); !status) return status;
+  return check_not_negative({{"granted", answer.granted()},
+                             {"ttl_ns", answer.ttl_ns()},
+                             {"level", answer.level()},
+                             {"next_token_ns", answer.next_token_ns()},
+                             {"outstanding", answer.outstanding()},
+                             {"capacity", answer.capacity()}});
+}
+
+Status check(const v1::OwnerQuery& query) {
+  if (auto status = check(query.reg()); !status) return status;
+  if (query.customer().empty()) return corrupt("customer", "must not be empty");
+  if (query.customer().size() > kMaxKeyBytes) {
+    return corrupt("customer", "is longer than 1024 bytes");
+  }
+  if (query.kind() < static_cast<std::uint32_t>(OwnerQuery::Kind::describe) ||
+      query.kind() > static_cast<std::uint32_t>(OwnerQuery::Kind::kill)) {
+    return corrupt("kind", "is unknown");
+  }
+  return {};
+}
+
+Status check(const v1::BucketDescription& bucket) {
+  if (auto status = check_bucket(bucket.bucket()); !status) return status;
+  if (static_cast<std::size_t>(bucket.lessees_size()) > kMaxLesseesPerRecord) {
+    return corrupt("buckets.lessees", "are more than a ledger may have");
+  }
+  for (const auto& lessee : bucket.lessees()) {
+    if (auto status = check_name("buckets.lessees.node", lessee.node()); !status) return status;
+    if (auto status =
+            check_not_negative({{"buckets.lessees.outstanding", lessee.outstanding()},
+                                {"buckets.lessees.expires_in_ms", lessee.expires_in_ms()}});
+        !status) {
+      return status;
+    }
+  }
+  return check_not_negative({{"buckets.capacity", bucket.capacity()},
+                             {"buckets.level", bucket.level()},
+                             {"buckets.outstanding", bucket.outstanding()},
+                             {"buckets.reset_ms", bucket.reset_ms()},
+                             {"buckets.next_token_ms", bucket.next_token_ms()}});
+}
+
+Status check(const v1::OwnerReply& reply) {
+  if (reply.error().size() > kMaxReplyErrorBytes) return corrupt("error", "is too long");
+  if (auto status = check_name("node", reply.node(), true); !status) return status;
+  if (auto status = check_name("epoch.node", reply.epoch().node(), true); !status) return status;
+  if (static_cast<std::size_t>(reply.buckets_size()) > kMaxBucketsPerReply) {
+    return corrupt("buckets", "are too many");
+  }
+  for (const auto& bucket : reply.buckets()) {
+    if (auto status = check(bucket); !status) return status;
+  }
+  return {};
+}
+
+Status check(const v1::Hello& hello) {
+  if (auto status = check_name("hello.node", hello.node()); !status) return status;
+  return check_name("hello.region", hello.region());
+}
+
+Status check(const v1::Heartbeat& heartbeat) {
+  return check_not_negative({{"heartbeat.sent_ns", heartbeat.sent_ns()},
+                             {"heartbeat.echo_ns", heartbeat.echo_ns()},
+                             {"heartbeat.echo_delay_ns", heartbeat.echo_delay_ns()}});
+}
+
+template <typename List>
+Status check_list(const char* name, const List& list) {
+  for (int i = 0; i < list.size(); ++i) {
+    if (auto status = check(list.Get(i)); !status) {
+      Error error = std::move(status.error());
+      error.field = std::string(name) + "[" + std::to_string(i) + "]." + error.field;
+      return tl::unexpected(std::move(error));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_envelope(const v1::Envelope& message) {
+  if (auto status = check_name("from", message.from()); !status) return status;
+  if (auto status = check_name("to", message.to(), message.has_hello()); !status) return status;
+  if (message.has_hello()) {
+    if (auto status = check(message.hello()); !status) return status;
+  }
+  if (message.has_heartbeat()) {
+    if (auto status = check(message.heartbeat()); !status) return status;
+  }
+  const auto items = static_cast<std::size_t>(message.lease_requests_size()) +
+                     static_cast<std::size_t>(message.lease_answers_size()) +
+                     static_cast<std::size_t>(message.owner_queries_size()) +
+                     static_cast<std::size_t>(message.owner_replies_size());
+  if (items > kMaxItemsPerFrame) return corrupt("", "has too many items");
+  if (auto s = check_list("lease_requests", message.lease_requests()); !s) return s;
+  if (auto s = check_list("lease_answers", message.lease_answers()); !s) return s;
+  if (auto s = check_list("owner_queries", message.owner_queries()); !s) return s;
+  return check_list("owner_replies", message.owner_replies());
+}
+
+}  // namespace weir::codec
