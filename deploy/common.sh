@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # What test/run.sh and deploy/up.sh share, to be sourced: the Debian packages that Weir needs, and how
 # a script says what it is doing. Needs bash and nothing else.
 

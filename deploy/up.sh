@@ -3,7 +3,7 @@
 # proves that a limit holds over all of them, and stays up until Ctrl-C. Can be repeated.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=common.sh
+# shellcheck source=deploy/common.sh
 source deploy/common.sh
 
 usage() {
@@ -59,7 +59,9 @@ stop_cluster() {
     if is_ours "$cluster_pid"; then
       kill -TERM "$cluster_pid" 2>/dev/null || true
     else
-      for pid in "${node_pids[@]}"; do is_ours "$pid" && kill -TERM "$pid" 2>/dev/null || true; done
+      for pid in "${node_pids[@]}"; do
+        if is_ours "$pid"; then kill -TERM "$pid" 2>/dev/null || true; fi
+      done
     fi
     deadline=$((SECONDS + stop_timeout_s))
     while any_alive && ((SECONDS < deadline)); do sleep 0.1; done

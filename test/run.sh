@@ -3,7 +3,7 @@
 # `N passed, N failed`. Works from any directory and in any clone; can be repeated at no cost.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=../deploy/common.sh
+# shellcheck source=deploy/common.sh
 source deploy/common.sh
 
 usage() {
