@@ -306,6 +306,15 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   if (!content) {
     return failure(ErrorCode::corrupt, "seal", "cluster frame: the bytes were cut or altered");
   }
+  std::size_t items = 0;
+  for (const int list :
+       {v1::Envelope::kLeaseRequestsFieldNumber, v1::Envelope::kLeaseAnswersFieldNumber,
+        v1::Envelope::kOwnerQueriesFieldNumber, v1::Envelope::kOwnerRepliesFieldNumber}) {
+    items += count_fields(*content, list);
+  }
+  if (items > kMaxItemsPerFrame) {
+    return failure(ErrorCode::too_large, "", "cluster frame: more than 16384 items");
+  }
   google::protobuf::Arena arena;
   auto& message = *google::protobuf::Arena::CreateMessage<v1::Envelope>(&arena);
   if (!parse_protobuf(message, *content)) {

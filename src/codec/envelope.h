@@ -113,10 +113,10 @@ std::string encode_envelope(const Envelope& envelope);
 /// items in their order. Hello and heartbeat are in the first.
 std::vector<std::string> encode_frames(const Envelope& envelope);
 
-/// Refuses (ErrorCode::corrupt; kMaxFrameBytes: too_large) the whole frame when its bytes were cut
-/// or altered, its format is unknown, or any item holds what no node could have said: an unknown
-/// enum value, a negative amount, a slot out of range, bytes that are no bucket key, a name that is
-/// empty or too long. The error's field names the item.
+/// Refuses (ErrorCode::corrupt; above the limits: too_large) the whole frame when its bytes were
+/// cut or altered, its format is unknown, or any item holds what no node could have said: an
+/// unknown enum value, a negative amount, a slot out of range, bytes that are no bucket key, a name
+/// that is empty or too long. The error's field names the item.
 Result<Envelope> decode_envelope(std::string_view bytes);
 
 }  // namespace weir::codec

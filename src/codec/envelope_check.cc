@@ -157,11 +157,6 @@ Status check_envelope(const v1::Envelope& message) {
   if (message.has_heartbeat()) {
     if (auto status = check(message.heartbeat()); !status) return status;
   }
-  const auto items = static_cast<std::size_t>(message.lease_requests_size()) +
-                     static_cast<std::size_t>(message.lease_answers_size()) +
-                     static_cast<std::size_t>(message.owner_queries_size()) +
-                     static_cast<std::size_t>(message.owner_replies_size());
-  if (items > kMaxItemsPerFrame) return corrupt("", "has too many items");
   if (auto s = check_list("lease_requests", message.lease_requests()); !s) return s;
   if (auto s = check_list("lease_answers", message.lease_answers()); !s) return s;
   if (auto s = check_list("owner_queries", message.owner_queries()); !s) return s;

@@ -271,7 +271,7 @@ TEST(EnvelopeCodec, refuses_frames_above_the_limits) {
   envelope.lease_requests.assign(kMaxItemsPerFrame + 1, sample_request());
   const auto crowded = decode_envelope(encode_envelope(envelope));
   ASSERT_FALSE(crowded.has_value());
-  EXPECT_EQ(crowded.error().code, ErrorCode::corrupt);
+  EXPECT_EQ(crowded.error().code, ErrorCode::too_large);
   const auto large = decode_envelope(std::string(kMaxFrameBytes + 1, 'x'));
   ASSERT_FALSE(large.has_value());
   EXPECT_EQ(large.error().code, ErrorCode::too_large);
