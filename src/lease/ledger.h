@@ -32,6 +32,10 @@ inline constexpr Nanos kParkedRefreshNs = 800 * kMillisecond;
 /// refill, whichever is more, instead of token by token.
 inline constexpr std::int64_t kPortionTokens = 5;
 inline constexpr Nanos kPortionNs = 100 * kMillisecond;
+/// At lower demand they are served in portions of this much refill, below what a check waits.
+inline constexpr Nanos kShortPortionNs = 20 * kMillisecond;
+/// Whoever was heard within this time counts as a contender for the taper (PROTOCOL G2).
+inline constexpr Nanos kContenderNs = 2 * kSecond;
 /// A holder is asked to give back at most this often while somebody waits.
 inline constexpr Nanos kRecallEveryNs = 500 * kMillisecond;
 
@@ -41,6 +45,7 @@ class Ledger {
   struct Outcome {
     std::vector<LeaseAnswer> now;
     std::vector<LeaseAnswer> after_commit;
+    bool changed = false;  ///< the stored record no longer says all that is here
     void append(Outcome&& other);
   };
 
@@ -107,9 +112,9 @@ class Ledger {
     std::int64_t rate_per_s = 0;
     bool strict = false;
     bool parked = false;
-    bool asked_again = false;
-    Nanos parked_ns = 0;     ///< when its request arrived
-    Nanos refreshed_ns = 0;  ///< when it last heard `empty`
+    bool asked_again = false;  ///< its tokens wait for a younger request (G3)
+    Nanos heard_ns = 0;        ///< when its last request came; parked since then if parked
+    Nanos refreshed_ns = 0;    ///< when it last heard `empty`
     Nanos recalled_ns = INT64_MIN;
     std::int64_t credit = 0;              ///< free tokens saved up for its need (E6)
     std::optional<LeaseAnswer> answered;  ///< to the same sequence, by this activation (D4)
@@ -118,23 +123,31 @@ class Ledger {
 
   void advance(Nanos now_ns);
   void refill_to(Nanos instant_ns);
-  void expire(Entries::iterator entry);
   void clamp();
   std::int64_t ceiling() const;
   std::int64_t reserved() const;
+  std::int64_t free() const { return level_.tokens - reserved(); }
+  bool may_extend() const;
 
-  std::optional<Outcome> answer_known(const LeaseRequest& request, const Entry& entry);
+  Entry* find_or_create(const LeaseRequest& request, Nanos now_ns, Outcome& out);
+  void repeat_answer(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out);
   bool book(const LeaseRequest& request, Entry& entry);
+  void answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out);
+
   void serve(Nanos now_ns, Outcome& out);
-  bool share_out(Nanos now_ns);
-  std::int64_t target(const Entry& entry, std::int64_t fair) const;
+  void share_out(const std::map<LesseeId, std::int64_t>& targets);
+  std::map<LesseeId, std::int64_t> targets(Nanos now_ns) const;
+  std::int64_t target(const Entry& entry, std::int64_t taper, std::int64_t portion) const;
   std::int64_t portion() const;
-  std::map<LesseeId, std::int64_t> fair_shares(Nanos now_ns) const;
-  void grant(const LesseeId& lessee, Entry& entry, std::int64_t tokens, Nanos now_ns, Outcome& out);
+  void grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out);
   void refresh_parked(Nanos now_ns, Outcome& out);
   void recall_idle(Nanos now_ns, Outcome& out);
+  void unpark(Entry& entry);
+
   LeaseAnswer answer(const LesseeId& lessee, const Entry& entry, LeaseStatus status) const;
-  Nanos retry_for(const Entry& entry) const;
+  Nanos retry_for(const LesseeId& lessee, const Entry& entry, Nanos now_ns) const;
+  Nanos time_to_room(std::int64_t tokens, Nanos now_ns) const;
+  Nanos next_service() const;
 
   std::string bucket_;
   LimitNumbers numbers_;

@@ -1,0 +1,207 @@
+#include "src/lease/holder.h"
+
+#include <algorithm>
+
+namespace weir::lease {
+
+void Holder::restart(std::uint64_t incarnation) {
+  incarnation_ = incarnation == 0 ? 1 : incarnation;
+  sequence_ = 0;
+  held_ = 0;
+  spent_total_ = 0;
+  reported_spent_ = 0;
+  // What was sent under the old incarnation may have been booked: it is not sent again.
+  given_back_ -= reported_given_back_;
+  reported_given_back_ = 0;
+  open_ = parked_ = recalled_ = restart_ = established_ = false;
+}
+
+/// True when the grantor has certainly dropped this incarnation's entry: a new one saves a round
+/// trip.
+bool Holder::lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const {
+  if (held_ > 0 || spent_total_ == 0) return false;
+  return now_ns >= add_saturating(deadline_ns_, terms.grantor_ns() - terms.lessee_ns());
+}
+
+Nanos Holder::lost_after_ns(Nanos round_trip_ns) const {
+  const Nanos first_ns =
+      std::max(kLostAfterNs, multiply_saturating(kLostAfterRoundTrips, round_trip_ns));
+  const Nanos doubled_ns = multiply_saturating(first_ns, 1LL << std::min<int>(lost_, 10));
+  return std::min(doubled_ns, std::max(first_ns, kLongestResendNs));
+}
+
+Nanos Holder::renew_ns(const Demand& demand, const LeaseTerms& terms) const {
+  return deadline_ns_ - std::max(2 * demand.round_trip_ns, terms.ttl_ns / 8);
+}
+
+std::int64_t Holder::goal(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
+  if (demand.strict) return 0;
+  const std::int64_t rate = rate_per_s(now_ns);
+  return tokens_in(rate, horizon_ns(rate, demand.round_trip_ns, terms.ttl_ns));
+}
+
+bool Holder::has_reason(const Demand& demand) const {
+  return demand.waiting > 0 || (demand.look && told_ns_ == 0) || held_ > 0 || unreported();
+}
+
+/// Somebody waits for tokens: ask unless the owner knows of it and has spoken lately.
+bool Holder::due_to_wait(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
+  if (demand.waiting == 0 || demand.need <= held_) return false;
+  if (!parked(terms, now_ns)) return true;
+  const bool same =
+      demand.need == asked_need_ || (demand.need < asked_need_ && known_level_ < demand.need);
+  const bool known = same && now_ns - told_ns_ < kDenialNs;
+  return !known && now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
+}
+
+bool Holder::due_to_prefetch(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
+  if (demand.strict || parked(terms, now_ns) || denied(1, now_ns)) return false;
+  const std::int64_t rate = rate_per_s(now_ns);
+  const Nanos lead_ns = demand.round_trip_ns + demand.round_trip_ns / 2 + kCommitAllowanceNs;
+  return held_ <= tokens_in(rate, lead_ns) && goal(demand, terms, now_ns) > held_;
+}
+
+bool Holder::due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
+  if (open_) return now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
+  if (demand.leave) return held_ > 0 || unreported();
+  if (recalled_ && held_ > 0 && demand.waiting == 0 && now_ns >= used_ns_ + kBusyNs) return true;
+  if (due_to_wait(demand, terms, now_ns)) return true;
+  if (demand.look && told_ns_ == 0) return true;
+  if (demand.strict) return (held_ > 0 || unreported()) && demand.waiting == 0;
+  if (due_to_prefetch(demand, terms, now_ns)) return true;
+  if (given_back_ != reported_given_back_) return true;
+  if (clamp_binds() && unreported() && now_ns >= sent_ns_ + kReportEveryNs) return true;
+  return held_ > 0 && now_ns >= renew_ns(demand, terms) && now_ns >= sent_ns_ + kLostAfterNs;
+}
+
+Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
+  if (open_) return sent_ns_ + lost_after_ns(demand.round_trip_ns);
+  if (due(demand, terms, now_ns)) return now_ns;
+  Nanos next_ns = kForever;
+  if (parked(terms, now_ns)) next_ns = std::min(next_ns, first_sent_ns_ + terms.ttl_ns / 2);
+  if (recalled_ && held_ > 0 && demand.waiting == 0) {
+    next_ns = std::min(next_ns, used_ns_ + kBusyNs);
+  }
+  if (demand.waiting > 0 && demand.need > held_) {
+    next_ns = std::min(
+        next_ns, std::max(sent_ns_ + lost_after_ns(demand.round_trip_ns), told_ns_ + kDenialNs));
+  }
+  if (clamp_binds() && unreported()) next_ns = std::min(next_ns, sent_ns_ + kReportEveryNs);
+  if (held_ > 0) {
+    next_ns = std::min(next_ns, std::max(renew_ns(demand, terms), sent_ns_ + kLostAfterNs));
+  }
+  return std::max(next_ns, now_ns + 1);
+}
+
+std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms& terms,
+                                         Nanos now_ns) {
+  expire(now_ns);
+  if (!due(demand, terms, now_ns)) return std::nullopt;
+  if (open_) {
+    open_ = parked_ = false;
+    lost_ = static_cast<std::uint8_t>(std::min(lost_ + 1, 20));
+    if (!has_reason(demand)) return std::nullopt;
+  }
+  const bool gives_up =
+      demand.leave || recalled_ || demand.need > held_ || (demand.strict && demand.waiting == 0);
+  if (incarnation_ == 0 || restart_ || lease_is_gone(terms, now_ns)) {
+    restart(demand.fresh_incarnation);
+  }
+  const bool leaves = demand.leave || (recalled_ && demand.waiting == 0);
+  // Whoever asks for more than it holds gives up what it holds (E6); F1 does not apply to an edge.
+  if (gives_up) held_ = 0;
+  recalled_ = false;
+
+  LeaseRequest request;
+  request.lessee.incarnation = incarnation_;
+  request.sequence = ++sequence_;
+  request.held = held_;
+  request.spent_total = spent_total_;
+  request.given_back = established_ ? given_back_ : 0;
+  request.rate_per_s = rate_per_s(now_ns);
+  request.strict = demand.strict;
+  if (!leaves) {
+    request.need = demand.need;
+    const std::int64_t most = std::max(demand.waiting, goal(demand, terms, now_ns));
+    request.want = std::max(demand.need, subtract_saturating(most, held_));
+    request.want = std::max<std::int64_t>(0, request.want);
+  }
+  reported_spent_ = spent_total_;
+  reported_given_back_ = request.given_back;
+  asked_need_ = std::max<std::int64_t>(1, request.need);
+  first_sent_ns_ = sent_ns_ = now_ns;
+  open_ = true;
+  parked_ = false;
+  return request;
+}
+
+void Holder::learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns) {
+  lost_ = 0;
+  told_ns_ = std::max<Nanos>(1, now_ns);
+  established_ = true;
+  known_level_ = answer.level;
+  known_outstanding_ = answer.outstanding;
+  known_next_token_ns_ = answer.next_token_ns;
+  capacity_ = answer.capacity;
+  // What has run out is gone before the rest lives on.
+  expire(now_ns);
+  held_ += answer.granted;
+  if (answer.ttl_ns > 0) {
+    const Nanos end_ns = first_sent_ns_ + LeaseTerms::lessee_ns(answer.ttl_ns, terms.slew_permille);
+    deadline_ns_ = std::max(deadline_ns_, end_ns);
+  }
+  expire(now_ns);
+}
+
+Holder::Heard Holder::on_answer(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns) {
+  if (incarnation_ == 0 || answer.lessee.incarnation != incarnation_) return Heard::ignored;
+  if (answer.status == LeaseStatus::recall) {
+    recalled_ = held_ > 0;
+    return recalled_ ? Heard::recalled : Heard::ignored;
+  }
+  if (answer.sequence != sequence_ || (!open_ && !parked_)) return Heard::ignored;
+  switch (answer.status) {
+    case LeaseStatus::granted:
+      if (answer.granted < 0) return Heard::ignored;
+      open_ = parked_ = false;
+      retry_at_ns_ = 0;
+      learn(answer, terms, now_ns);
+      return Heard::tokens;
+    case LeaseStatus::empty: {
+      open_ = false;
+      parked_ = answer.retry_ns >= 0;
+      learn(answer, terms, now_ns);
+      const Nanos again_ns =
+          answer.retry_ns < 0 ? kForever : add_saturating(now_ns, answer.retry_ns);
+      // The same instant told once more differs by the time it travelled: it does not wobble.
+      const bool same = denied_need_ == asked_need_ && again_ns >= retry_at_ns_ &&
+                        again_ns - retry_at_ns_ < kRetryJitterNs;
+      if (!same) retry_at_ns_ = again_ns;
+      denied_need_ = asked_need_;
+      return Heard::denied;
+    }
+    case LeaseStatus::unknown:
+      open_ = parked_ = false;
+      held_ = 0;
+      restart_ = true;
+      lost_ = 0;
+      return Heard::restart;
+    case LeaseStatus::ask_again:
+      open_ = parked_ = false;
+      retry_at_ns_ = 0;
+      lost_ = 0;
+      return Heard::pending;
+    case LeaseStatus::pending:
+    case LeaseStatus::no_limit:
+    case LeaseStatus::crowded:
+      lost_ = 0;
+      return Heard::pending;
+    case LeaseStatus::not_owner:
+      return Heard::nobody;
+    case LeaseStatus::recall:
+      break;
+  }
+  return Heard::ignored;
+}
+
+}  // namespace weir::lease

@@ -1,0 +1,166 @@
+// The lessee's side of one bucket: tokens in hand, what has been asked, what was last heard
+// (PROTOCOL E, G1).
+//
+// A pure state machine for an edge or a relay. The owner of a Holder calls `take` on its hot path
+// and `poll` when its deadline comes; `poll` returns the one request that should be sent now, if
+// any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "src/base/time.h"
+#include "src/lease/sizing.h"
+#include "src/lease/terms.h"
+#include "src/model/lease.h"
+
+namespace weir::lease {
+
+/// A request is taken for lost after this many round trips, and at least this time, doubling (E1).
+inline constexpr std::int64_t kLostAfterRoundTrips = 4;
+inline constexpr Nanos kLostAfterNs = 50 * kMillisecond;
+inline constexpr Nanos kLongestResendNs = 1 * kSecond;
+/// A denial learnt from the owner is believed this long (E7).
+inline constexpr Nanos kDenialNs = 1 * kSecond;
+/// A report by itself goes at most this often (G1).
+inline constexpr Nanos kReportEveryNs = 500 * kMillisecond;
+/// Besides one and a half round trips, what is left when a holder asks for more lasts this long:
+/// time for the owner to store the grant.
+inline constexpr Nanos kCommitAllowanceNs = 5 * kMillisecond;
+/// Retry instants told again within this much of each other are one instant.
+inline constexpr Nanos kRetryJitterNs = 5 * kMillisecond;
+/// A recalled holder that took tokens within this time keeps them.
+inline constexpr Nanos kBusyNs = 100 * kMillisecond;
+
+class Holder {
+ public:
+  /// What the surroundings know when they ask for the next request.
+  struct Demand {
+    std::int64_t need = 0;     ///< cost of the oldest waiting check; 0: nobody waits
+    std::int64_t waiting = 0;  ///< costs of all waiting checks
+    bool look = false;         ///< somebody waits for a first word without wanting tokens
+    bool strict = false;       ///< keep no lease
+    bool leave = false;        ///< give everything back (idle, eviction, shutdown)
+    Nanos round_trip_ns = 0;   ///< to the owner, as far as known
+    std::uint64_t fresh_incarnation = 0;  ///< random; used if a new incarnation begins (D1)
+  };
+
+  /// What an answer meant.
+  enum class Heard : std::uint8_t {
+    ignored,   ///< not the latest sequence, or used already (E2)
+    tokens,    ///< tokens came, or what is held lives on
+    denied,    ///< nothing to give now: see denied()
+    restart,   ///< a new incarnation begins with the next request
+    pending,   ///< no decision; somebody is there
+    recalled,  ///< give back what is idle
+    nobody,    ///< not the owner: no sign of one
+  };
+
+  // The hot path. Tokens are valid until `deadline_ns`, checked on a fresh clock by the caller
+  // after taking (E4).
+  std::int64_t held() const { return held_; }
+  Nanos deadline_ns() const { return deadline_ns_; }
+  void take(std::int64_t cost, Nanos now_ns) {
+    held_ -= cost;
+    spent_total_ += cost;
+    used_ns_ = now_ns;
+  }
+  /// Undoes `take` of the same lease: the same incarnation, with no request sent in between (E5).
+  void put_back(std::int64_t cost) {
+    held_ += cost;
+    spent_total_ -= cost;
+  }
+  /// Drops what has expired. The owner counts it as spent unless it hears of it in time (D6).
+  void expire(Nanos now_ns) {
+    if (held_ > 0 && now_ns >= deadline_ns_) held_ = 0;
+  }
+  /// Negative cost: goes to the owner with the next request (D7).
+  void give_back(std::int64_t tokens) { given_back_ = add_saturating(given_back_, tokens); }
+  /// Every check, admitted or not, once.
+  void note_demand(std::int64_t tokens, Nanos now_ns) { demand_.add(tokens, now_ns); }
+
+  /// True when a denial learnt from the owner settles a check of this cost now (E7).
+  bool denied(std::int64_t cost, Nanos now_ns) const {
+    return now_ns < retry_at_ns_ && now_ns - told_ns_ < kDenialNs &&
+           (cost >= denied_need_ || cost > known_level_);
+  }
+  /// When the owner will have tokens for the denied need; boot clock of this node.
+  Nanos retry_at_ns() const { return retry_at_ns_; }
+  std::int64_t denied_need() const { return denied_need_; }
+  /// A changed policy or epoch: ask anew (E7).
+  void forget_denial() { retry_at_ns_ = 0; }
+
+  /// The owner's level and total outstanding as last told, and when. told_ns() 0: never heard.
+  std::int64_t known_level() const { return known_level_; }
+  std::int64_t known_outstanding() const { return known_outstanding_; }
+  Nanos known_next_token_ns() const { return known_next_token_ns_; }
+  Nanos told_ns() const { return told_ns_; }
+  std::int64_t rate_per_s(Nanos now_ns) const { return demand_.rate_per_s(now_ns); }
+
+  /// The request to send now, if one is due. The caller fills in bucket, register and lessee node.
+  std::optional<LeaseRequest> poll(const Demand& demand, const LeaseTerms& terms, Nanos now_ns);
+  /// When to poll again if nothing happens before.
+  Nanos next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
+  Heard on_answer(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns);
+
+  /// True while a request is unanswered.
+  bool open() const { return open_; }
+  /// When the unanswered request was sent; its answer's arrival measures the round trip.
+  Nanos sent_ns() const { return sent_ns_; }
+  /// True when forgetting this holder loses nothing: nothing held, nothing to report, nothing
+  /// asked.
+  bool empty() const { return held_ == 0 && !open_ && !unreported(); }
+  std::uint64_t incarnation() const { return incarnation_; }
+
+ private:
+  bool unreported() const {
+    return spent_total_ != reported_spent_ || given_back_ != reported_given_back_;
+  }
+  bool parked(const LeaseTerms& terms, Nanos now_ns) const {
+    return parked_ && now_ns < first_sent_ns_ + terms.ttl_ns / 2;
+  }
+  bool due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
+  Nanos lost_after_ns(Nanos round_trip_ns) const;
+  bool has_reason(const Demand& demand) const;
+  bool due_to_wait(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
+  bool due_to_prefetch(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
+  std::int64_t goal(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
+  bool clamp_binds() const {
+    return capacity_ > 0 && known_level_ >= capacity_ - known_outstanding_;
+  }
+  void restart(std::uint64_t incarnation);
+  bool lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const;
+  Nanos renew_ns(const Demand& demand, const LeaseTerms& terms) const;
+  void learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns);
+
+  std::int64_t held_ = 0;
+  std::int64_t spent_total_ = 0;
+  Nanos deadline_ns_ = 0;
+  Nanos used_ns_ = 0;
+  DemandMeter demand_;
+
+  std::uint64_t incarnation_ = 0;  ///< 0: none yet
+  std::uint32_t sequence_ = 0;
+  std::uint8_t lost_ = 0;  ///< requests in a row that went unanswered
+  bool open_ = false;
+  bool parked_ = false;  ///< the latest sequence may still be granted
+  bool recalled_ = false;
+  bool restart_ = false;
+  bool established_ = false;  ///< the grantor has an entry of this incarnation
+  Nanos first_sent_ns_ = 0;   ///< of the latest sequence
+  Nanos sent_ns_ = 0;
+  std::int64_t asked_need_ = 0;  ///< with the latest sequence
+  std::int64_t reported_spent_ = 0;
+  std::int64_t given_back_ = 0;
+  std::int64_t reported_given_back_ = 0;
+
+  std::int64_t denied_need_ = 0;
+  Nanos retry_at_ns_ = 0;
+  std::int64_t known_level_ = 0;
+  std::int64_t known_outstanding_ = 0;
+  Nanos known_next_token_ns_ = 0;
+  std::int64_t capacity_ = 0;
+  Nanos told_ns_ = 0;
+};
+
+}  // namespace weir::lease

@@ -1,0 +1,318 @@
+#include "src/lease/ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/assert.h"
+
+namespace weir::lease {
+
+void Ledger::Outcome::append(Outcome&& other) {
+  std::move(other.now.begin(), other.now.end(), std::back_inserter(now));
+  std::move(other.after_commit.begin(), other.after_commit.end(), std::back_inserter(after_commit));
+  changed = changed || other.changed;
+}
+
+Ledger::Ledger(std::string bucket, const LimitNumbers& numbers, std::uint64_t policy_version,
+               LeaseTerms terms, Nanos now_ns)
+    : bucket_(std::move(bucket)),
+      numbers_(numbers),
+      policy_version_(policy_version),
+      terms_(terms),
+      level_{numbers.capacity, 0},
+      as_of_ns_(now_ns) {}
+
+Ledger::Ledger(std::string bucket, const LedgerRecord& record, Nanos age_ns, LeaseTerms terms,
+               Nanos now_ns)
+    : bucket_(std::move(bucket)),
+      numbers_(record.numbers),
+      policy_version_(record.policy_version),
+      terms_(terms),
+      level_{record.level, record.fraction},
+      as_of_ns_(subtract_saturating(now_ns, std::max<Nanos>(0, age_ns))) {
+  for (const LesseeRecord& stored : record.lessees) {
+    Entry entry;
+    entry.sequence = stored.sequence;
+    entry.outstanding = stored.outstanding;
+    entry.spent_total = stored.spent_total;
+    entry.given_back = stored.given_back;
+    entry.expires_ns = add_saturating(as_of_ns_, stored.ttl_remaining_ns);
+    entry.heard_ns = as_of_ns_;
+    entries_.emplace(stored.lessee, entry);
+  }
+  clamp();
+  advance(now_ns);
+}
+
+std::int64_t Ledger::outstanding() const {
+  std::int64_t sum = 0;
+  for (const auto& [lessee, entry] : entries_) sum = add_saturating(sum, entry.outstanding);
+  return sum;
+}
+
+std::int64_t Ledger::reserved() const {
+  std::int64_t sum = 0;
+  for (const auto& [lessee, entry] : entries_) sum = add_saturating(sum, entry.credit);
+  return sum;
+}
+
+std::int64_t Ledger::ceiling() const {
+  return std::max<std::int64_t>(0, subtract_saturating(numbers_.capacity, outstanding()));
+}
+
+/// While more is out than a lowered limit allows, no TTL is extended (PROTOCOL D8).
+bool Ledger::may_extend() const { return outstanding() <= numbers_.capacity; }
+
+void Ledger::refill_to(Nanos instant_ns) {
+  if (instant_ns <= as_of_ns_) return;
+  level_ = limit::refill(level_, numbers_, subtract_saturating(instant_ns, as_of_ns_), ceiling());
+  as_of_ns_ = instant_ns;
+}
+
+void Ledger::clamp() {
+  const std::int64_t most = ceiling();
+  if (level_.tokens >= most) level_ = {most, 0};
+  if (reserved() > level_.tokens) {
+    for (auto& [lessee, entry] : entries_) entry.credit = 0;
+  }
+  WEIR_ASSERT(level_.tokens >= 0);
+}
+
+/// Replays refill and expiries in time order: until a lease's expiry the clamp counts it (D5), and
+/// what expires is spent (D6).
+void Ledger::advance(Nanos now_ns) {
+  while (true) {
+    auto first = entries_.end();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      if (it->second.expires_ns > now_ns) continue;
+      if (first == entries_.end() || it->second.expires_ns < first->second.expires_ns) first = it;
+    }
+    if (first == entries_.end()) break;
+    refill_to(first->second.expires_ns);
+    counters_.burnt += static_cast<std::uint64_t>(first->second.outstanding);
+    entries_.erase(first);
+  }
+  refill_to(now_ns);
+}
+
+Ledger::Outcome Ledger::request(const LeaseRequest& request, Nanos now_ns) {
+  Outcome out;
+  advance(now_ns);
+  Entry* entry = find_or_create(request, now_ns, out);
+  if (entry == nullptr) return out;
+  if (request.sequence < entry->sequence) return out;
+  if (request.sequence == entry->sequence) {
+    repeat_answer(request, *entry, now_ns, out);
+    return out;
+  }
+  if (!book(request, *entry)) {
+    ++counters_.breaches;
+    out.now.push_back(answer(request.lessee, *entry, LeaseStatus::unknown));
+    out.now.back().sequence = request.sequence;
+    return out;
+  }
+  out.changed = true;
+  entry->heard_ns = now_ns;
+  answer_booked(request, *entry, now_ns, out);
+  serve(now_ns, out);
+  recall_idle(now_ns, out);
+  return out;
+}
+
+/// The entry of a request's lessee. No live entry: only a lessee that says it never had anything
+/// gets one (D3); the others hear `unknown`. Null: `out` has the answer.
+Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns, Outcome& out) {
+  const auto found = entries_.find(request.lessee);
+  if (found != entries_.end()) return &found->second;
+  Entry fresh;
+  fresh.expires_ns = add_saturating(now_ns, terms_.grantor_ns());
+  fresh.heard_ns = now_ns;
+  if (request.held != 0 || request.spent_total != 0 || request.given_back != 0) {
+    out.now.push_back(answer(request.lessee, fresh, LeaseStatus::unknown));
+    out.now.back().sequence = request.sequence;
+    return nullptr;
+  }
+  if (entries_.size() >= kMaxLesseesPerRecord) {
+    std::erase_if(entries_, [](const auto& item) {
+      return item.second.outstanding == 0 && !item.second.parked;
+    });
+  }
+  if (entries_.size() >= kMaxLesseesPerRecord) {
+    out.now.push_back(answer(request.lessee, fresh, LeaseStatus::crowded));
+    out.now.back().sequence = request.sequence;
+    return nullptr;
+  }
+  return &entries_.emplace(request.lessee, fresh).first->second;
+}
+
+/// The same sequence again changes nothing. This activation repeats its own answer; after a
+/// take-over the answer follows from the record, and is committed once more before it leaves (D4).
+void Ledger::repeat_answer(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out) {
+  if (entry.answered) {
+    auto& queue = entry.answered->ttl_ns > 0 ? out.after_commit : out.now;
+    queue.push_back(*entry.answered);
+    out.changed = out.changed || entry.answered->ttl_ns > 0;
+    return;
+  }
+  if (request.spent_total != entry.spent_total || request.held < 0 ||
+      request.held > entry.outstanding || request.given_back != entry.given_back) {
+    ++counters_.breaches;
+    out.now.push_back(answer(request.lessee, entry, LeaseStatus::unknown));
+    return;
+  }
+  LeaseAnswer again = answer(request.lessee, entry, LeaseStatus::granted);
+  again.granted = entry.outstanding - request.held;
+  if (may_extend()) {
+    entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
+    again.ttl_ns = terms_.ttl_ns;
+  }
+  entry.answered = again;
+  out.after_commit.push_back(std::move(again));
+  out.changed = true;
+}
+
+/// Books what a lessee says of itself (D4, D7). False: it says what cannot be, and nothing changed.
+bool Ledger::book(const LeaseRequest& request, Entry& entry) {
+  if (request.held < 0 || request.want < 0 || request.need < 0) return false;
+  if (request.spent_total < entry.spent_total || request.given_back < entry.given_back)
+    return false;
+  const std::int64_t newly_spent = request.spent_total - entry.spent_total;
+  if (newly_spent > entry.outstanding || request.held > entry.outstanding - newly_spent)
+    return false;
+  const std::int64_t returned = entry.outstanding - newly_spent - request.held;
+  const std::int64_t given_back = request.given_back - entry.given_back;
+  level_.tokens = add_saturating(level_.tokens, add_saturating(returned, given_back));
+  entry.sequence = request.sequence;
+  entry.outstanding = request.held;
+  entry.spent_total = request.spent_total;
+  entry.given_back = request.given_back;
+  entry.want = request.want;
+  entry.need = request.need;
+  entry.rate_per_s = std::max<std::int64_t>(0, request.rate_per_s);
+  entry.strict = request.strict;
+  entry.answered.reset();
+  entry.asked_again = false;
+  clamp();
+  return true;
+}
+
+/// Parks a booked request that wants tokens, so that `serve` treats it like the others; answers one
+/// that wants none.
+void Ledger::answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out) {
+  const std::int64_t saved = std::min(entry.credit, std::max(request.want, request.need));
+  unpark(entry);
+  if (request.need > numbers_.capacity) {
+    LeaseAnswer never = answer(request.lessee, entry, LeaseStatus::empty);
+    never.retry_ns = -1;
+    entry.answered = never;
+    out.now.push_back(std::move(never));
+    return;
+  }
+  if (request.want > 0 || request.need > 0) {
+    entry.parked = true;
+    entry.credit = saved;
+    entry.want = std::max(request.want, request.need);
+    entry.expires_ns =
+        entry.outstanding > 0
+            ? entry.expires_ns
+            : std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
+    return;
+  }
+  LeaseAnswer report = answer(request.lessee, entry, LeaseStatus::granted);
+  if (entry.outstanding > 0 && may_extend()) {
+    entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
+    report.ttl_ns = terms_.ttl_ns;
+  }
+  entry.answered = report;
+  (report.ttl_ns > 0 ? out.after_commit : out.now).push_back(std::move(report));
+}
+
+void Ledger::unpark(Entry& entry) {
+  entry.parked = false;
+  entry.credit = 0;
+  entry.asked_again = false;
+}
+
+Ledger::Outcome Ledger::tick(Nanos now_ns) {
+  Outcome out;
+  const std::size_t before = entries_.size();
+  advance(now_ns);
+  out.changed = entries_.size() != before;
+  for (auto& [lessee, entry] : entries_) {
+    if (entry.parked && now_ns - entry.heard_ns >= terms_.ttl_ns / kParkedPartOfTtl) unpark(entry);
+  }
+  serve(now_ns, out);
+  refresh_parked(now_ns, out);
+  recall_idle(now_ns, out);
+  return out;
+}
+
+Ledger::Outcome Ledger::set_numbers(const LimitNumbers& numbers, std::uint64_t policy_version,
+                                    Nanos now_ns) {
+  Outcome out;
+  advance(now_ns);
+  policy_version_ = policy_version;
+  if (numbers == numbers_) return out;
+  level_ = limit::rescale(level_, numbers_.rate_period_ns, numbers.rate_period_ns);
+  numbers_ = numbers;
+  clamp();
+  out.changed = true;
+  serve(now_ns, out);
+  return out;
+}
+
+Ledger::Outcome Ledger::reset(Nanos now_ns) {
+  Outcome out;
+  advance(now_ns);
+  level_ = {ceiling(), 0};
+  out.changed = true;
+  serve(now_ns, out);
+  return out;
+}
+
+LedgerRecord Ledger::record(Nanos now_ns) {
+  advance(now_ns);
+  LedgerRecord record;
+  record.level = level_.tokens;
+  record.fraction = level_.fraction;
+  record.numbers = numbers_;
+  record.policy_version = policy_version_;
+  for (const auto& [lessee, entry] : entries_) {
+    if (entry.outstanding == 0) continue;
+    record.lessees.push_back({lessee, entry.sequence, entry.outstanding, entry.spent_total,
+                              entry.given_back, subtract_saturating(entry.expires_ns, now_ns)});
+  }
+  return record;
+}
+
+bool Ledger::quiet() const {
+  return std::none_of(entries_.begin(), entries_.end(), [](const auto& item) {
+    return item.second.outstanding > 0 || item.second.parked;
+  });
+}
+
+std::vector<Ledger::LesseeView> Ledger::lessees() const {
+  std::vector<LesseeView> views;
+  for (const auto& [lessee, entry] : entries_) {
+    views.push_back({lessee, entry.outstanding, entry.expires_ns, entry.parked});
+  }
+  return views;
+}
+
+LeaseAnswer Ledger::answer(const LesseeId& lessee, const Entry& entry, LeaseStatus status) const {
+  LeaseAnswer answer;
+  answer.bucket = bucket_;
+  answer.lessee = lessee;
+  answer.sequence = entry.sequence;
+  answer.status = status;
+  answer.level = level_.tokens;
+  answer.outstanding = outstanding();
+  answer.capacity = numbers_.capacity;
+  answer.policy_version = policy_version_;
+  if (level_.tokens < ceiling()) {
+    answer.next_token_ns = limit::time_until(level_, numbers_, level_.tokens + 1);
+  }
+  return answer;
+}
+
+}  // namespace weir::lease

@@ -1,0 +1,248 @@
+// Who gets how much: the serving half of the ledger (PROTOCOL E6, G2-G4).
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/assert.h"
+#include "src/lease/ledger.h"
+#include "src/lease/sizing.h"
+
+namespace weir::lease {
+namespace {
+
+__extension__ using Wide = __int128;
+
+std::int64_t narrow(Wide value) {
+  return static_cast<std::int64_t>(std::clamp<Wide>(value, 0, INT64_MAX));
+}
+
+}  // namespace
+
+/// The portion in which parked lessees are served instead of token by token: kShortPortionNs of
+/// refill, which whoever waits hardly notices; and while demand is at least one and a half times
+/// the rate, so that most checks are denied anyway, more. Never so much that one turn of all takes
+/// a third of the TTL.
+std::int64_t Ledger::portion() const {
+  Wide demand = 0;
+  std::int64_t parked = 0;
+  for (const auto& [lessee, entry] : entries_) {
+    if (entry.parked || entry.outstanding > 0) demand += entry.rate_per_s;
+    if (entry.parked) ++parked;
+  }
+  if (parked == 0) return 0;
+  const Wide count = numbers_.rate_count;
+  const Wide period = numbers_.rate_period_ns;
+  const bool overloaded = demand * period * 2 >= count * kSecond * 3;
+  const Wide by_time = count * (overloaded ? kPortionNs : kShortPortionNs) / period;
+  const Wide by_turn = count * (terms_.ttl_ns / 3) / period / parked;
+  return narrow(std::min(overloaded ? std::max<Wide>(by_time, kPortionTokens) : by_time, by_turn));
+}
+
+/// What a parked lessee waits for: as much as it wants within the taper or its portion, at least
+/// its need.
+std::int64_t Ledger::target(const Entry& entry, std::int64_t taper, std::int64_t portion) const {
+  if (entry.strict) return free() + entry.credit >= entry.want ? entry.want : entry.need;
+  const std::int64_t least = std::max<std::int64_t>(1, entry.need);
+  return std::max(least, std::min(entry.want, std::max(taper, portion)));
+}
+
+std::map<LesseeId, std::int64_t> Ledger::targets(Nanos now_ns) const {
+  std::vector<std::int64_t> wants;
+  std::vector<std::pair<const LesseeId*, const Entry*>> contenders;
+  for (const auto& [lessee, entry] : entries_) {
+    if (entry.want <= 0 || (!entry.parked && now_ns - entry.heard_ns > kContenderNs)) continue;
+    wants.push_back(entry.want);
+    contenders.emplace_back(&lessee, &entry);
+  }
+  const std::vector<std::int64_t> fair = max_min_shares(level_.tokens, wants);
+  Wide sum = 0;
+  for (const std::int64_t share : fair) sum += share;
+  const std::int64_t turn = portion();
+  std::map<LesseeId, std::int64_t> result;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const auto& [lessee, entry] = contenders[i];
+    if (!entry->parked) continue;
+    const std::int64_t taper =
+        sum == 0 ? 0 : narrow(static_cast<Wide>(level_.tokens) * fair[i] / sum / 2);
+    result.emplace(*lessee, target(*entry, taper, turn));
+  }
+  return result;
+}
+
+/// Deals the free tokens out to the parked, in equal parts up to each one's target; odd tokens go
+/// round in turn, so that a large need saves up within its own share (E6: deficit round robin).
+void Ledger::share_out(const std::map<LesseeId, std::int64_t>& targets) {
+  std::int64_t left = free();
+  while (left > 0) {
+    std::vector<std::map<LesseeId, std::int64_t>::const_iterator> hungry;
+    for (auto it = targets.begin(); it != targets.end(); ++it) {
+      if (entries_.at(it->first).credit < it->second) hungry.push_back(it);
+    }
+    if (hungry.empty()) return;
+    const auto first = std::find_if(hungry.begin(), hungry.end(),
+                                    [&](const auto& it) { return turn_ < it->first; });
+    std::rotate(hungry.begin(), first, hungry.end());
+    const auto count = static_cast<std::int64_t>(hungry.size());
+    const std::int64_t part = std::max<std::int64_t>(1, left / count);
+    for (const auto& it : hungry) {
+      if (left == 0) return;
+      Entry& entry = entries_.at(it->first);
+      const std::int64_t given = std::min({part, left, it->second - entry.credit});
+      entry.credit += given;
+      left -= given;
+      turn_ = it->first;
+    }
+  }
+}
+
+void Ledger::serve(Nanos now_ns, Outcome& out) {
+  const auto goals = targets(now_ns);
+  if (!goals.empty()) share_out(goals);
+  for (const auto& [lessee, goal] : goals) {
+    Entry& entry = entries_.at(lessee);
+    if (entry.credit >= goal && !entry.asked_again) grant(lessee, entry, now_ns, out);
+  }
+  for (auto& [lessee, entry] : entries_) {
+    if (!entry.parked || entry.answered) continue;
+    // Parked just now: it hears at once that there is nothing yet (G3). What it holds lives on.
+    LeaseAnswer empty = answer(lessee, entry, LeaseStatus::empty);
+    empty.retry_ns = retry_for(lessee, entry, now_ns);
+    entry.refreshed_ns = now_ns;
+    if (entry.outstanding > 0 && may_extend()) {
+      entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
+      empty.ttl_ns = terms_.ttl_ns;
+    }
+    entry.answered = empty;
+    (empty.ttl_ns > 0 ? out.after_commit : out.now).push_back(std::move(empty));
+  }
+  WEIR_ASSERT(level_.tokens >= 0 && level_.tokens <= ceiling());
+}
+
+/// Grants a parked lessee what has been saved for it, or bids it ask again when its request is so
+/// old that the tokens would arrive with little of their life left (G3).
+void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out) {
+  if (now_ns - entry.heard_ns > terms_.ttl_ns / (2 * kParkedPartOfTtl)) {
+    entry.asked_again = true;
+    entry.refreshed_ns = now_ns;
+    out.now.push_back(answer(lessee, entry, LeaseStatus::ask_again));
+    return;
+  }
+  if (!may_extend()) return;
+  const std::int64_t tokens = entry.credit;
+  unpark(entry);
+  level_.tokens -= tokens;
+  entry.outstanding += tokens;
+  entry.need = 0;
+  entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
+  LeaseAnswer granted = answer(lessee, entry, LeaseStatus::granted);
+  granted.granted = tokens;
+  granted.ttl_ns = terms_.ttl_ns;
+  entry.answered = granted;
+  out.after_commit.push_back(std::move(granted));
+  out.changed = true;
+}
+
+/// Says `empty` again to whoever waits: a denial is never older than a second, and nobody polls
+/// (E7).
+void Ledger::refresh_parked(Nanos now_ns, Outcome& out) {
+  for (auto& [lessee, entry] : entries_) {
+    if (!entry.parked || entry.asked_again || now_ns - entry.refreshed_ns < kParkedRefreshNs)
+      continue;
+    entry.refreshed_ns = now_ns;
+    LeaseAnswer empty = answer(lessee, entry, LeaseStatus::empty);
+    empty.retry_ns = retry_for(lessee, entry, now_ns);
+    out.now.push_back(std::move(empty));
+  }
+}
+
+/// While a need cannot be met soon, asks those who hold tokens and do not wait to give back what
+/// lies idle (E6, G4); repeated until it is booked.
+void Ledger::recall_idle(Nanos now_ns, Outcome& out) {
+  std::int64_t missing = 0;
+  for (const auto& [lessee, entry] : entries_) {
+    if (entry.parked)
+      missing = std::max(missing, std::max<std::int64_t>(1, entry.need) - entry.credit);
+  }
+  if (missing <= free() && may_extend()) return;
+  if (missing > 0 && time_to_room(add_saturating(reserved(), missing), now_ns) < kPortionNs) return;
+  if (missing == 0 && may_extend()) return;
+  for (auto& [lessee, entry] : entries_) {
+    if (entry.outstanding == 0 || (entry.parked && may_extend())) continue;
+    if (entry.recalled_ns > now_ns - kRecallEveryNs) continue;
+    entry.recalled_ns = now_ns;
+    out.now.push_back(answer(lessee, entry, LeaseStatus::recall));
+  }
+}
+
+/// How long until the level can be `tokens`: by refill, and by leases that must end first.
+Nanos Ledger::time_to_room(std::int64_t tokens, Nanos now_ns) const {
+  const Nanos refill_ns = limit::time_until(level_, numbers_, tokens);
+  std::int64_t room = ceiling();
+  if (tokens <= room) return refill_ns;
+  std::vector<std::pair<Nanos, std::int64_t>> ends;
+  for (const auto& [lessee, entry] : entries_)
+    ends.emplace_back(entry.expires_ns, entry.outstanding);
+  std::sort(ends.begin(), ends.end());
+  for (const auto& [end_ns, tokens_out] : ends) {
+    room = add_saturating(room, tokens_out);
+    // What ends is spent, so the missing part still has to flow in after that.
+    if (tokens <= room) {
+      const Nanos missing_ns = limit::time_until({ceiling(), 0}, numbers_, tokens);
+      return std::max(refill_ns, add_saturating(subtract_saturating(end_ns, now_ns), missing_ns));
+    }
+  }
+  return kForever;
+}
+
+/// When the need of a parked lessee will be met if nothing is given back meanwhile: its own missing
+/// tokens and, while several wait, those that the others get in the same turns. -1: never.
+Nanos Ledger::retry_for(const LesseeId& lessee, const Entry& entry, Nanos now_ns) const {
+  if (entry.need > numbers_.capacity) return -1;
+  const auto goals = targets(now_ns);
+  const auto own = goals.find(lessee);
+  const std::int64_t goal =
+      own == goals.end() ? std::max<std::int64_t>(1, entry.need) : own->second;
+  const std::int64_t missing = std::max<std::int64_t>(0, goal - entry.credit);
+  std::int64_t ahead = 0;
+  for (const auto& [other, other_goal] : goals) {
+    if (other == lessee) continue;
+    ahead = add_saturating(ahead, std::min(missing, other_goal - entries_.at(other).credit));
+  }
+  const std::int64_t tokens =
+      add_saturating(reserved(), add_saturating(missing, std::max<std::int64_t>(0, ahead)));
+  const std::int64_t least = std::max<std::int64_t>(1, entry.need);
+  const Nanos wait_ns = time_to_room(std::min(std::max(tokens, least), numbers_.capacity), now_ns);
+  return wait_ns == kForever ? kForever : std::max<Nanos>(wait_ns, 1);
+}
+
+/// How long from as_of until the next parked lessee may be served by refill.
+Nanos Ledger::next_service() const {
+  std::int64_t missing = INT64_MAX;
+  const auto goals = targets(as_of_ns_);
+  for (const auto& [lessee, goal] : goals) {
+    const Entry& entry = entries_.at(lessee);
+    if (!entry.asked_again && goal > entry.credit) missing = std::min(missing, goal - entry.credit);
+  }
+  if (missing == INT64_MAX) return kForever;
+  const std::int64_t tokens = add_saturating(reserved(), missing);
+  if (tokens > ceiling()) return kForever;
+  return limit::time_until(level_, numbers_, tokens);
+}
+
+Nanos Ledger::next_deadline() const {
+  Nanos next_ns = kForever;
+  bool waiting = false;
+  for (const auto& [lessee, entry] : entries_) {
+    next_ns = std::min(next_ns, entry.expires_ns);
+    if (!entry.parked) continue;
+    waiting = true;
+    next_ns = std::min(next_ns, add_saturating(entry.heard_ns, terms_.ttl_ns / kParkedPartOfTtl));
+    if (!entry.asked_again) {
+      next_ns = std::min(next_ns, add_saturating(entry.refreshed_ns, kParkedRefreshNs));
+    }
+  }
+  if (!waiting) return next_ns;
+  return std::min(next_ns, add_saturating(as_of_ns_, std::max<Nanos>(next_service(), 1)));
+}
+
+}  // namespace weir::lease

@@ -1,0 +1,71 @@
+#include "src/lease/sizing.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weir::lease {
+namespace {
+
+__extension__ using Wide = __int128;
+
+/// Tokens that one request should bring at least, rate permitting.
+constexpr std::int64_t kTokensPerRequest = 250;
+constexpr Nanos kShortestHorizonNs = 250 * kMillisecond;
+
+}  // namespace
+
+std::vector<std::int64_t> max_min_shares(std::int64_t amount,
+                                         const std::vector<std::int64_t>& wants) {
+  std::vector<std::size_t> order(wants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return wants[a] < wants[b]; });
+  std::vector<std::int64_t> shares(wants.size(), 0);
+  std::int64_t left = std::max<std::int64_t>(0, amount);
+  auto count = static_cast<std::int64_t>(wants.size());
+  for (const std::size_t i : order) {
+    const std::int64_t fair = left / count + (left % count != 0 ? 1 : 0);
+    shares[i] = std::min({std::max<std::int64_t>(0, wants[i]), fair, left});
+    left -= shares[i];
+    --count;
+  }
+  return shares;
+}
+
+void DemandMeter::roll(Nanos now_ns) {
+  const Nanos passed_ns = now_ns - window_start_ns_;
+  if (passed_ns < kDemandWindowNs) return;
+  const Nanos windows = passed_ns / kDemandWindowNs;
+  const std::int64_t seen = multiply_saturating(in_window_, kSecond / kDemandWindowNs);
+  rate_per_s_ = rate_per_s_ / 2 + seen / 2 + (rate_per_s_ % 2 + seen % 2) / 2;
+  rate_per_s_ = windows > 62 ? 0 : rate_per_s_ >> (windows - 1);
+  in_window_ = 0;
+  window_start_ns_ = windows > 62 ? now_ns : window_start_ns_ + windows * kDemandWindowNs;
+}
+
+void DemandMeter::add(std::int64_t tokens, Nanos now_ns) {
+  roll(now_ns);
+  in_window_ = add_saturating(in_window_, tokens);
+}
+
+std::int64_t DemandMeter::rate_per_s(Nanos now_ns) const {
+  DemandMeter copy = *this;
+  copy.roll(now_ns);
+  return copy.rate_per_s_;
+}
+
+std::int64_t tokens_in(std::int64_t rate_per_s, Nanos span_ns) {
+  const Wide tokens = static_cast<Wide>(rate_per_s) * span_ns / kSecond;
+  return static_cast<std::int64_t>(std::clamp<Wide>(tokens, 0, INT64_MAX));
+}
+
+Nanos horizon_ns(std::int64_t rate_per_s, Nanos round_trip_ns, Nanos ttl_ns) {
+  const Nanos longest_ns = std::max(kShortestHorizonNs, ttl_ns / 4);
+  const Nanos span_ns = rate_per_s <= 0
+                            ? longest_ns
+                            : kTokensPerRequest * (kSecond / std::max<std::int64_t>(1, rate_per_s));
+  const Nanos wanted_ns = std::clamp(span_ns, kShortestHorizonNs, longest_ns);
+  return std::max(wanted_ns, std::min(multiply_saturating(3, round_trip_ns), ttl_ns / 2));
+}
+
+}  // namespace weir::lease

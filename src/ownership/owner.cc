@@ -1,0 +1,221 @@
+#include "src/ownership/owner.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "src/base/assert.h"
+
+namespace weir::ownership {
+namespace {
+
+void move_all(std::vector<LeaseAnswer>& from, std::vector<LeaseAnswer>& to) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+  from.clear();
+}
+
+}  // namespace
+
+Owner::Owner(OwnerConfig config, Epoch epoch, std::shared_ptr<const LimitBook> book, Nanos now_ns)
+    : config_(config), epoch_(std::move(epoch)), book_(std::move(book)), idle_since_ns_(now_ns) {}
+
+void Owner::step(Event event, Nanos now_ns, Effects& effects) {
+  if (resigned_) return;
+  std::visit([&](auto&& what) { on(std::move(what), now_ns, effects); }, std::move(event));
+  if (resigned_) return;
+  commit_if_idle(now_ns, effects);
+  for (LeaseAnswer& answer : effects.answers) answer.epoch = epoch_;
+}
+
+LeaseAnswer Owner::refusal(const LeaseRequest& request, LeaseStatus status) const {
+  LeaseAnswer answer;
+  answer.bucket = request.bucket;
+  answer.lessee = request.lessee;
+  answer.sequence = request.sequence;
+  answer.status = status;
+  answer.policy_version = book_->version();
+  return answer;
+}
+
+void Owner::on(Requested&& event, Nanos now_ns, Effects& effects) {
+  idle_since_ns_ = now_ns;
+  const std::string& name = event.request.bucket;
+  auto found = buckets_.find(name);
+  if (found == buckets_.end()) {
+    if (!decode_bucket_key(name)) return;  // no edge of ours writes this
+    found = buckets_.emplace(name, Bucket{}).first;
+    effects.loads.push_back(name);
+  }
+  Bucket& bucket = found->second;
+  bucket.used_ns = now_ns;
+  if (bucket.ledger) {
+    apply(bucket, event.request, now_ns, effects);
+  } else if (bucket.waiting.size() < kMaxWaitingForRecord) {
+    bucket.waiting.push_back(std::move(event.request));
+  } else {
+    effects.answers.push_back(refusal(event.request, LeaseStatus::pending));
+  }
+}
+
+/// The policy's numbers rule from now on; a limit that the policy no longer has is booked with the
+/// last known numbers and grants nothing.
+void Owner::apply(Bucket& bucket, const LeaseRequest& request, Nanos now_ns, Effects& effects) {
+  const auto key = decode_bucket_key(request.bucket);
+  WEIR_ASSERT(key.has_value());
+  const auto numbers = book_->numbers(*key);
+  if (numbers) {
+    take(bucket, bucket.ledger->set_numbers(*numbers, book_->version(), now_ns), effects);
+    take(bucket, bucket.ledger->request(request, now_ns), effects);
+    return;
+  }
+  LeaseRequest report = request;
+  report.want = 0;
+  report.need = 0;
+  take(bucket, bucket.ledger->request(report, now_ns), effects);
+  if (request.want > 0) effects.answers.push_back(refusal(request, LeaseStatus::no_limit));
+}
+
+void Owner::take(Bucket& bucket, lease::Ledger::Outcome&& outcome, Effects& effects) {
+  move_all(outcome.now, effects.answers);
+  bucket.dirty = bucket.dirty || outcome.changed || !outcome.after_commit.empty();
+  move_all(outcome.after_commit, gathered_);
+}
+
+void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
+  const auto found = buckets_.find(event.bucket);
+  if (found == buckets_.end() || found->second.ledger) return;
+  Bucket& bucket = found->second;
+  std::vector<LeaseRequest> waiting = std::move(bucket.waiting);
+  bucket.waiting.clear();
+  const auto key = decode_bucket_key(event.bucket);
+  const auto numbers = key ? book_->numbers(*key) : std::nullopt;
+  if (!event.record || (!event.record->has_value() && !numbers)) {
+    // Unreadable: nothing may be believed. Unknown to policy and store alike: nothing to own.
+    const LeaseStatus status = event.record ? LeaseStatus::no_limit : LeaseStatus::pending;
+    for (const LeaseRequest& request : waiting) effects.answers.push_back(refusal(request, status));
+    buckets_.erase(found);
+    return;
+  }
+  if (event.record->has_value()) {
+    const AgedRecord& aged = **event.record;
+    bucket.ledger.emplace(event.bucket, aged.record.ledger, aged.age_ns, config_.terms, now_ns);
+  } else {
+    bucket.ledger.emplace(event.bucket, *numbers, book_->version(), config_.terms, now_ns);
+  }
+  for (const LeaseRequest& request : waiting) apply(bucket, request, now_ns, effects);
+}
+
+void Owner::on(Committed&& event, Nanos now_ns, Effects& effects) {
+  if (!committing_ || event.id != commit_id_) return;
+  committing_ = false;
+  idle_since_ns_ = now_ns;
+  move_all(in_flight_, effects.answers);
+}
+
+/// A failed write may or may not be there after a restart: the owner ends without releasing
+/// anything (C5).
+void Owner::on(CommitFailed&& event, Nanos, Effects& effects) {
+  if (!committing_ || event.id != commit_id_) return;
+  resigned_ = true;
+  effects.resign = true;
+  effects.commit.reset();
+  effects.answers.clear();
+}
+
+void Owner::on(PolicyChanged&& event, Nanos now_ns, Effects& effects) {
+  book_ = std::move(event.book);
+  for (auto& [name, bucket] : buckets_) {
+    if (!bucket.ledger) continue;
+    const auto key = decode_bucket_key(name);
+    WEIR_ASSERT(key.has_value());
+    if (const auto numbers = book_->numbers(*key)) {
+      take(bucket, bucket.ledger->set_numbers(*numbers, book_->version(), now_ns), effects);
+    }
+  }
+}
+
+void Owner::on(Tick&&, Nanos now_ns, Effects& effects) {
+  for (auto& [name, bucket] : buckets_) {
+    if (!bucket.ledger || bucket.ledger->next_deadline() > now_ns) continue;
+    take(bucket, bucket.ledger->tick(now_ns), effects);
+  }
+  drop_quiet(now_ns, effects);
+}
+
+/// What has answers waiting is stored at once; a mere report or return rides along, or is stored by
+/// itself when its bucket goes quiet (B11).
+void Owner::commit_if_idle(Nanos now_ns, Effects& effects) {
+  if (committing_) return;
+  const bool due =
+      !gathered_.empty() || std::any_of(buckets_.begin(), buckets_.end(), [](const auto& item) {
+        return item.second.dirty && item.second.ledger->quiet();
+      });
+  if (!due) return;
+  Commit commit;
+  commit.id = ++commit_id_;
+  for (auto& [name, bucket] : buckets_) {
+    if (!bucket.dirty) continue;
+    commit.records.emplace_back(name, bucket.ledger->record(now_ns));
+    bucket.dirty = false;
+  }
+  in_flight_ = std::move(gathered_);
+  gathered_.clear();
+  committing_ = true;
+  effects.commit = std::move(commit);
+}
+
+void Owner::drop_quiet(Nanos now_ns, Effects& effects) {
+  for (auto it = buckets_.begin(); it != buckets_.end();) {
+    const Bucket& bucket = it->second;
+    const bool leaves = bucket.ledger && !bucket.dirty && !committing_ && bucket.ledger->quiet() &&
+                        now_ns - bucket.used_ns >= config_.quiet_ns;
+    if (leaves) {
+      retired_.breaches += bucket.ledger->counters().breaches;
+      retired_.burnt += bucket.ledger->counters().burnt;
+    }
+    it = leaves ? buckets_.erase(it) : std::next(it);
+  }
+  effects.passive = buckets_.empty() && !committing_ && gathered_.empty() &&
+                    now_ns - idle_since_ns_ >= config_.quiet_ns;
+}
+
+Nanos Owner::next_deadline() const {
+  // While a commit is under way its end is the next event for whatever waits to go quiet.
+  Nanos next_ns = buckets_.empty() && !committing_ ? add_saturating(idle_since_ns_, config_.quiet_ns) : kForever;
+  for (const auto& [name, bucket] : buckets_) {
+    if (!bucket.ledger) continue;
+    next_ns = std::min(next_ns, bucket.ledger->next_deadline());
+    if (!committing_ && bucket.ledger->quiet()) {
+      next_ns = std::min(next_ns, add_saturating(bucket.used_ns, config_.quiet_ns));
+    }
+  }
+  return next_ns;
+}
+
+std::vector<BucketView> Owner::view(Nanos now_ns) const {
+  std::vector<BucketView> views;
+  for (const auto& [name, bucket] : buckets_) {
+    if (!bucket.ledger) continue;
+    const lease::Ledger& ledger = *bucket.ledger;
+    BucketView view;
+    view.bucket = name;
+    view.capacity = ledger.numbers().capacity;
+    view.outstanding = ledger.outstanding();
+    const std::int64_t ceiling = std::max<std::int64_t>(0, view.capacity - view.outstanding);
+    const Nanos elapsed_ns = now_ns - ledger.as_of_ns();
+    const auto level = limit::refill(ledger.exact_level(), ledger.numbers(), elapsed_ns, ceiling);
+    view.level = level.tokens;
+    view.reset_ns = limit::time_until(level, ledger.numbers(), view.capacity);
+    if (level.tokens < ceiling) {
+      view.next_token_ns = limit::time_until(level, ledger.numbers(), level.tokens + 1);
+    }
+    for (const auto& lessee : ledger.lessees()) {
+      if (lessee.outstanding == 0) continue;
+      view.lessees.push_back(
+          {lessee.lessee.node, lessee.outstanding, std::max<Nanos>(0, lessee.expires_ns - now_ns)});
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+}  // namespace weir::ownership
