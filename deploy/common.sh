@@ -49,7 +49,9 @@ quietly() {
 # missing_packages NAME...: prints those that dpkg does not know as installed.
 missing_packages() {
   local installed name
-  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p')
+  # dpkg-query fails when it knows one of them not at all, and prints the others.
+  installed=$({ dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true; } |
+    sed -n 's/^installed //p')
   for name in "$@"; do
     grep -qxF -- "$name" <<<"$installed" || printf '%s\n' "$name"
   done

@@ -49,6 +49,7 @@ say "looking for missing packages"
 need_packages "$build/packages.log" "${build_packages[@]}" "${test_packages[@]}"
 
 say "checking the format (clang-format)"
+command -v clang-format >/dev/null || fail "clang-format is not installed"
 if ! find src actors regions test -type f \( -name '*.h' -o -name '*.cc' \) -print0 |
   xargs -0 -r -n 8 -P "$jobs" clang-format --dry-run -Werror; then
   fail "the files above are not formatted; mend them with: clang-format -i FILE"
