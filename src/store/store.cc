@@ -1,0 +1,18 @@
+#include "src/store/store.h"
+
+#include <algorithm>
+
+namespace weir::store {
+
+Nanos age_of(const AcceptanceStamp& accepted, const AcceptanceStamp& now,
+             Nanos max_clock_error_ns) {
+  // An unknown boot id equals no other: the boot clock may have started anew in between.
+  const bool same_boot = !accepted.boot_id.empty() && accepted.boot_id == now.boot_id;
+  if (same_boot) return std::max<Nanos>(0, subtract_saturating(now.boot_ns, accepted.boot_ns));
+  // The clock may have been that much ahead now and that much behind then.
+  const Nanos margin_ns = multiply_saturating(2, std::max<Nanos>(0, max_clock_error_ns));
+  const Nanos passed_ns = subtract_saturating(now.wall_ns, accepted.wall_ns);
+  return std::max<Nanos>(0, subtract_saturating(passed_ns, margin_ns));
+}
+
+}  // namespace weir::store
