@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include <cerrno>
 #include <fstream>
 
 #include "src/base/assert.h"
@@ -24,7 +25,12 @@ Nanos SystemClock::wall_ns() const { return read_clock(CLOCK_REALTIME); }
 
 std::uint64_t SystemSeedSource::next_seed() {
   std::uint64_t seed = 0;
-  WEIR_ASSERT(getrandom(&seed, sizeof seed, 0) == static_cast<ssize_t>(sizeof seed));
+  ssize_t filled = 0;
+  // Early in a boot the kernel may still be gathering randomness, and a signal ends that wait.
+  do {
+    filled = getrandom(&seed, sizeof seed, 0);
+  } while (filled < 0 && errno == EINTR);
+  WEIR_ASSERT(filled == static_cast<ssize_t>(sizeof seed));
   return seed;
 }
 
