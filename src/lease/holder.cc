@@ -63,7 +63,7 @@ bool Holder::due_to_prefetch(const Demand& demand, const LeaseTerms& terms, Nano
 
 bool Holder::due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
   if (open_) return now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
-  if (demand.leave) return held_ > 0 || unreported();
+  if (demand.leave) return held_ > 0 || unreported() || parked(terms, now_ns);
   if (recalled_ && held_ > 0 && demand.waiting == 0 && now_ns >= used_ns_ + kBusyNs) return true;
   if (due_to_wait(demand, terms, now_ns)) return true;
   if (demand.look && told_ns_ == 0) return true;
