@@ -30,6 +30,7 @@ std::vector<std::string> check(const std::string& path, const std::string& text)
 
 std::vector<std::string> check_paths(const std::vector<std::string>& paths) {
   std::vector<File> files;
+  files.reserve(paths.size());
   for (const std::string& path : paths) files.push_back({path, ""});
   std::vector<std::string> found;
   for (const Finding& finding : check_tree(files)) found.push_back(to_string(finding));
