@@ -1,0 +1,315 @@
+#include "src/net/http_worker.h"
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <ctime>
+#include <mutex>
+#include <utility>
+
+namespace weir::net {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// Most bytes of one read; shared by a thread's connections.
+constexpr std::size_t kReadBytes = 64 * 1024;
+/// Deadlines are looked at this often, or four times within the shortest of them.
+constexpr Nanos kLongestTick = 250 * kMillisecond;
+constexpr Nanos kShortestTick = kMillisecond;
+/// Output memory that a connection keeps between answers.
+constexpr std::size_t kKeptOutputBytes = 4 * 1024;
+
+bool would_block(const error_code& ec) {
+  return ec == asio::error::would_block || ec == asio::error::try_again;
+}
+
+Nanos tick_of(const HttpDeadlines& deadlines) {
+  const Nanos shortest = std::min({deadlines.idle_ns, deadlines.head_ns, deadlines.body_ns,
+                                   deadlines.write_ns, deadlines.linger_ns});
+  return std::clamp(shortest / 4, kShortestTick, kLongestTick);
+}
+
+}  // namespace
+
+class HttpMailbox {
+ public:
+  explicit HttpMailbox(asio::io_context& context) : context_(&context) {}
+
+  template <typename Work>
+  void post(Work&& work) {
+    const std::lock_guard lock(mutex_);
+    if (context_ != nullptr) asio::post(*context_, std::forward<Work>(work));
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    context_ = nullptr;
+  }
+
+ private:
+  // Keeps the loop alive while someone posts to it.
+  std::mutex mutex_;
+  asio::io_context* context_;
+};
+
+/// A socket and its session. Owned by its worker until it closes; waits in the event loop hold it
+/// only until they return.
+class HttpConnection final : public std::enable_shared_from_this<HttpConnection>,
+                             private HttpSession::Late {
+ public:
+  HttpConnection(HttpWorker& worker, tcp::socket socket)
+      : worker_(worker),
+        socket_(std::move(socket)),
+        session_(worker.handler(), *this, worker.deadlines(), worker.date(), worker.now_ns()) {}
+
+  void start() {
+    error_code ec;
+    socket_.non_blocking(true, ec);
+    if (!ec) socket_.set_option(tcp::no_delay(true), ec);
+    if (ec) return close();
+    wait_readable();
+  }
+
+  /// Idle: closes, unless a request is on its way in already.
+  void drain() {
+    session_.begin_drain();
+    if (!session_.idle() || lingering_) return;
+    if (!read_once()) close();
+  }
+
+  void expire(Nanos now_ns) {
+    if (now_ns >= forced_deadline_ns_) return close();
+    if (lingering_ || writing_) return;
+    session_.expire(now_ns);
+    pump();
+  }
+
+  void complete(std::uint64_t ticket, const HttpResponse& response) {
+    if (closed_) return;
+    session_.complete(ticket, response, worker_.now_ns());
+    pump();
+  }
+
+  void close() {
+    if (closed_) return;
+    closed_ = true;
+    error_code ignored;
+    socket_.close(ignored);
+    worker_.remove(*this);
+  }
+
+  std::size_t index = 0;  ///< in the worker's list
+
+ private:
+  RequestHandler::Later make_later(std::uint64_t ticket) override {
+    return [mailbox = worker_.mailbox(), self = weak_from_this(), ticket](HttpResponse response) {
+      mailbox->post([self, ticket, response = std::move(response)] {
+        if (const auto connection = self.lock()) connection->complete(ticket, response);
+      });
+    };
+  }
+
+  void wait_readable() {
+    if (reading_) return;
+    reading_ = true;
+    socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
+      self->reading_ = false;
+      if (self->closed_) return;
+      if (ec) return self->close();
+      if (!self->lingering_ && !self->session_.wants_input()) return;
+      if (!self->read_once()) self->wait_readable();
+    });
+  }
+
+  /// False when there is nothing to read now.
+  bool read_once() {
+    auto& buffer = worker_.read_buffer();
+    error_code ec;
+    const std::size_t size = socket_.read_some(asio::buffer(buffer), ec);
+    if (would_block(ec)) return false;
+    if (lingering_) {
+      if (ec) {
+        close();
+      } else {
+        wait_readable();
+      }
+      return true;
+    }
+    if (ec == asio::error::eof) {
+      session_.receive_end();
+    } else if (ec) {
+      close();
+      return true;
+    } else {
+      session_.receive({buffer.data(), size}, worker_.now_ns());
+    }
+    pump();
+    return true;
+  }
+
+  /// Writes what the session has to say, then does what it waits for.
+  void pump() {
+    while (!closed_ && !writing_ && !lingering_) {
+      if (!flush()) return;
+      if (session_.finished()) return linger();
+      if (!session_.wants_input()) return;  // a decision is on its way
+      session_.resume(worker_.now_ns());
+      if (!session_.output().empty()) continue;
+      if (session_.finished()) return linger();
+      if (session_.wants_input()) wait_readable();
+      return;
+    }
+  }
+
+  /// True when all is written.
+  bool flush() {
+    std::string& output = session_.output();
+    while (written_ < output.size()) {
+      error_code ec;
+      const auto rest = asio::buffer(output.data() + written_, output.size() - written_);
+      written_ += socket_.write_some(rest, ec);
+      if (would_block(ec)) {
+        wait_writable();
+        return false;
+      }
+      if (ec) {
+        close();
+        return false;
+      }
+    }
+    written_ = 0;
+    forced_deadline_ns_ = kForever;
+    output.clear();
+    if (output.capacity() > kKeptOutputBytes) output.shrink_to_fit();
+    return true;
+  }
+
+  void wait_writable() {
+    writing_ = true;
+    // Not renewed by progress: who takes one byte at a time is too slow as well.
+    if (forced_deadline_ns_ == kForever) {
+      forced_deadline_ns_ = add_saturating(worker_.now_ns(), worker_.deadlines().write_ns);
+    }
+    socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](error_code ec) {
+      self->writing_ = false;
+      if (self->closed_) return;
+      if (ec) return self->close();
+      self->pump();
+    });
+  }
+
+  /// Closes our side and waits for the client's: closing at once while it still sends would make
+  /// the kernel reset the connection and take the last answer with it.
+  void linger() {
+    lingering_ = true;
+    error_code ec;
+    socket_.shutdown(tcp::socket::shutdown_send, ec);
+    if (ec) return close();
+    forced_deadline_ns_ = add_saturating(worker_.now_ns(), worker_.deadlines().linger_ns);
+    wait_readable();
+  }
+
+  HttpWorker& worker_;
+  tcp::socket socket_;
+  HttpSession session_;
+  std::size_t written_ = 0;  ///< of the session's output
+  Nanos forced_deadline_ns_ = kForever;
+  bool reading_ = false;
+  bool writing_ = false;
+  bool lingering_ = false;
+  bool closed_ = false;
+};
+
+HttpWorker::HttpWorker(std::unique_ptr<RequestHandler> handler, const HttpDeadlines& deadlines,
+                       const Clock& clock, std::function<void()> on_closed)
+    : handler_(std::move(handler)),
+      deadlines_(deadlines),
+      clock_(clock),
+      on_closed_(std::move(on_closed)),
+      read_buffer_(kReadBytes),
+      context_(1),
+      work_(context_.get_executor()),
+      timer_(context_) {
+  mailbox_ = std::make_shared<HttpMailbox>(context_);
+  refresh_date();
+}
+
+HttpWorker::~HttpWorker() { mailbox_->close(); }
+
+void HttpWorker::run() {
+  tick();
+  context_.run();
+}
+
+void HttpWorker::post(std::function<void()> work) { asio::post(context_, std::move(work)); }
+
+void HttpWorker::add(tcp::socket socket) {
+  // shared_ptr: std::function and Asio's handlers are copied, a socket is not.
+  auto connection = std::make_shared<tcp::socket>(std::move(socket));
+  asio::post(context_, [this, connection] {
+    if (stopping_) return on_closed_();
+    auto& added =
+        connections_.emplace_back(std::make_shared<HttpConnection>(*this, std::move(*connection)));
+    added->index = connections_.size() - 1;
+    const auto started = added;  // `start` may close it and move the list
+    started->start();
+    if (draining_) started->drain();
+  });
+}
+
+void HttpWorker::drain() {
+  asio::post(context_, [this] {
+    draining_ = true;
+    for (const auto& connection : std::vector(connections_)) connection->drain();
+  });
+}
+
+void HttpWorker::stop() {
+  // From here on late answers are dropped.
+  mailbox_->close();
+  asio::post(context_, [this] {
+    stopping_ = true;
+    for (const auto& connection : std::vector(connections_)) connection->close();
+    timer_.cancel();
+    work_.reset();
+  });
+}
+
+void HttpWorker::remove(HttpConnection& connection) {
+  const std::size_t index = connection.index;
+  const auto removed = std::move(connections_[index]);
+  if (index + 1 != connections_.size()) {
+    connections_[index] = std::move(connections_.back());
+    connections_[index]->index = index;
+  }
+  connections_.pop_back();
+  on_closed_();
+}
+
+void HttpWorker::tick() {
+  if (stopping_) return;
+  refresh_date();
+  const Nanos now = now_ns();
+  // From the back: what closes is replaced by one that has been looked at.
+  for (std::size_t i = connections_.size(); i > 0; --i) {
+    const auto connection = connections_[i - 1];
+    connection->expire(now);
+  }
+  timer_.expires_after(std::chrono::nanoseconds(tick_of(deadlines_)));
+  timer_.async_wait([this](error_code ec) {
+    if (!ec) tick();
+  });
+}
+
+void HttpWorker::refresh_date() {
+  const auto seconds = static_cast<std::time_t>(clock_.wall_ns() / kSecond);
+  std::tm utc{};
+  char text[40];
+  gmtime_r(&seconds, &utc);
+  date_.assign(text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc));
+}
+
+}  // namespace weir::net
