@@ -180,7 +180,9 @@ void Owner::drop_quiet(Nanos now_ns, Effects& effects) {
 
 Nanos Owner::next_deadline() const {
   // While a commit is under way its end is the next event for whatever waits to go quiet.
-  Nanos next_ns = buckets_.empty() && !committing_ ? add_saturating(idle_since_ns_, config_.quiet_ns) : kForever;
+  Nanos next_ns = buckets_.empty() && !committing_
+                      ? add_saturating(idle_since_ns_, config_.quiet_ns)
+                      : kForever;
   for (const auto& [name, bucket] : buckets_) {
     if (!bucket.ledger) continue;
     next_ns = std::min(next_ns, bucket.ledger->next_deadline());

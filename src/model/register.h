@@ -1,0 +1,200 @@
+// What the nodes of a replica set say to each other about one register (PROTOCOL B, C). Values
+// only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/model/ids.h"
+#include "src/model/lease.h"
+
+namespace weir {
+
+/// The number of a node's store incarnation as its peers know it: one above the highest that a
+/// majority of them knew when the store was new (PROTOCOL C2). 0: a store that has not been
+/// numbered yet.
+struct StoreMark {
+  std::string node;
+  std::uint32_t number = 0;
+
+  friend auto operator<=>(const StoreMark&, const StoreMark&) = default;
+};
+
+/// "Promise me to refuse every lower epoch." With `first_start`: and to start this register with
+/// exactly these stores (C3).
+struct Prepare {
+  RegisterId reg;
+  Epoch epoch;
+  std::vector<StoreMark> first_start;
+  std::vector<StoreMark> known;  ///< store numbers to be noted with the promise (C2)
+
+  friend bool operator==(const Prepare&, const Prepare&) = default;
+};
+
+struct Promise {
+  RegisterId reg;
+  Epoch epoch;  ///< of the prepare
+  bool promised = false;
+  Epoch highest;  ///< the promise in force; above `epoch` when refused
+  StoreMark store;
+  bool votes = false;
+  bool untouched = false;  ///< has never voted in this register nor joined a list
+  std::uint64_t generation = 0;
+  std::vector<StoreMark> known;        ///< the highest number known of each store of the set
+  std::vector<StoreMark> first_start;  ///< the list it has joined, if any
+
+  friend bool operator==(const Promise&, const Promise&) = default;
+};
+
+/// Reads one bucket's record; it is a prepare for that replica (B3).
+struct Read {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t token = 0;
+  std::string bucket;
+
+  friend bool operator==(const Read&, const Read&) = default;
+};
+
+struct ReadReply {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t token = 0;
+  bool accepted = false;
+  Epoch highest;
+  StoreMark store;
+  bool votes = false;
+  std::optional<AgedRecord> record;
+
+  friend bool operator==(const ReadReply&, const ReadReply&) = default;
+};
+
+/// Stores records of one commit.
+struct Accept {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t commit = 0;
+  std::vector<StoredRecord> records;
+
+  friend bool operator==(const Accept&, const Accept&) = default;
+};
+
+struct Accepted {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t commit = 0;
+  bool accepted = false;
+  Epoch highest;
+  StoreMark store;
+  std::vector<std::string> stale;  ///< buckets of which it has a newer version (B5): not stored
+
+  friend bool operator==(const Accepted&, const Accepted&) = default;
+};
+
+/// "Do you miss the owner of this register?" Changes nothing (B8).
+struct Poll {
+  RegisterId reg;
+  std::uint64_t token = 0;
+
+  friend bool operator==(const Poll&, const Poll&) = default;
+};
+
+struct PollReply {
+  RegisterId reg;
+  std::uint64_t token = 0;
+  bool misses = false;
+  Epoch highest;
+  std::string owner;  ///< whose claim it has seen lately, when it does not miss it
+
+  friend bool operator==(const PollReply&, const PollReply&) = default;
+};
+
+/// A page of a register's records in key order, dormant ones too. It is a prepare like Read.
+struct Scan {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t token = 0;
+  std::string after;
+
+  friend bool operator==(const Scan&, const Scan&) = default;
+};
+
+struct ScanReply {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t token = 0;
+  bool accepted = false;
+  Epoch highest;
+  StoreMark store;
+  bool votes = false;
+  std::vector<AgedRecord> records;
+  bool last = false;
+
+  friend bool operator==(const ScanReply&, const ScanReply&) = default;
+};
+
+/// Copies records as they are, version and age unchanged, to a store that learns (C2, J2).
+struct Install {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t token = 0;
+  StoreMark store;  ///< for this incarnation only
+  std::vector<AgedRecord> records;
+  bool admit = false;  ///< with this page the store has everything: it votes from now on
+
+  friend bool operator==(const Install&, const Install&) = default;
+};
+
+struct Installed {
+  RegisterId reg;
+  Epoch epoch;
+  std::uint64_t token = 0;
+  bool accepted = false;
+  Epoch highest;
+  StoreMark store;
+
+  friend bool operator==(const Installed&, const Installed&) = default;
+};
+
+/// "I rank before you and am well: drain, commit, release" (B8), and the answer to it.
+struct HandOver {
+  RegisterId reg;
+
+  friend bool operator==(const HandOver&, const HandOver&) = default;
+};
+struct Release {
+  RegisterId reg;
+  Epoch epoch;
+
+  friend bool operator==(const Release&, const Release&) = default;
+};
+
+/// Every register that a node owns, with the epoch's counter: its own renewed claim (B8). The
+/// heartbeat carries the generation alone; a list is sent when it changed and until its generation
+/// is echoed.
+struct Claims {
+  std::uint64_t generation = 0;
+  std::vector<std::pair<RegisterId, std::uint64_t>> owned;
+
+  friend bool operator==(const Claims&, const Claims&) = default;
+};
+
+/// A node's sign of life.
+struct Beat {
+  std::uint64_t incarnation = 0;        ///< of the process
+  std::uint32_t store = 0;              ///< number of its store
+  std::uint64_t claims_generation = 0;  ///< of the sender
+  std::uint64_t claims_seen = 0;        ///< generation of the receiver's that the sender knows
+  std::vector<StoreMark> known;         ///< store numbers that the sender knows
+
+  friend bool operator==(const Beat&, const Beat&) = default;
+};
+
+using RegisterMessage =
+    std::variant<Prepare, Promise, Read, ReadReply, Accept, Accepted, Poll, PollReply, Scan,
+                 ScanReply, Install, Installed, HandOver, Release, Claims, Beat>;
+
+}  // namespace weir

@@ -1,0 +1,154 @@
+// Everything one owner node does for the registers it replicates: its replica, a seat for each
+// register, who claims what, and which customers' owners run under which epoch (PROTOCOL B). A pure
+// state machine that the simulator and the actors drive alike; the owners themselves (owner.h) run
+// beside it, one actor each.
+//
+// Messages to the node itself do not leave: they are handled within the same step.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/base/time.h"
+#include "src/model/ids.h"
+#include "src/model/lease.h"
+#include "src/model/register.h"
+#include "src/ownership/owner.h"
+#include "src/ownership/replica.h"
+#include "src/ownership/seat.h"
+
+namespace weir::ownership {
+
+struct OwnerKey {
+  RegisterId reg;
+  std::string customer;
+
+  friend auto operator<=>(const OwnerKey&, const OwnerKey&) = default;
+};
+
+struct HostConfig {
+  std::string self;
+  std::uint64_t incarnation = 0;  ///< of this process, random
+  SeatConfig seat;
+  Nanos beat_every_ns = 100 * kMillisecond;
+  std::size_t max_owners = 1'000'000;  ///< active owners; a further customer is answered `pending`
+};
+
+class Host {
+ public:
+  struct OwnerStart {
+    OwnerKey key;
+    std::uint64_t activation = 0;
+    Epoch epoch;
+  };
+  struct OwnerStop {
+    OwnerKey key;
+    std::uint64_t activation = 0;
+  };
+  struct OwnerEvent {
+    OwnerKey key;
+    std::uint64_t activation = 0;
+    Owner::Event event;
+  };
+  struct Effects {
+    std::vector<std::pair<std::string, RegisterMessage>> send;  ///< to other nodes
+    std::vector<LeaseAnswer> answers;                           ///< to answer.lessee.node
+    std::vector<Replica::Write> writes;                         ///< in order; answer with stored
+    /// In order: stops before starts of the same key.
+    std::vector<std::variant<OwnerStart, OwnerStop, OwnerEvent>> owners;
+    std::uint32_t number = 0;       ///< store this number durably, then call numbered; 0: nothing
+    std::vector<RegisterId> taken;  ///< registers that this node owns from now on
+    std::vector<RegisterId> lost;
+  };
+
+  /// Who replicates a register, by the topology in force.
+  using QuorumsOf = std::function<Quorums(const RegisterId&)>;
+
+  Host(HostConfig config, Replica replica, std::vector<RegisterId> registers, QuorumsOf quorums_of,
+       std::vector<std::string> owner_nodes, Random random, Nanos now_ns);
+
+  void message(const std::string& from, const RegisterMessage& message, Nanos now_ns, Effects& out);
+  void lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out);
+  void stored(std::uint64_t token, bool ok, Nanos now_ns, Effects& out);
+  void numbered(Nanos now_ns, Effects& out);
+  void tick(Nanos now_ns, Effects& out);
+  Nanos next_deadline() const;
+
+  /// What a step of an owner asked for. Effects of an activation that has ended are dropped (B4).
+  void owner_did(const OwnerKey& key, std::uint64_t activation, Owner::Effects&& did, Nanos now_ns,
+                 Effects& out);
+  /// An owner ended by itself (killed): the next request starts another.
+  void owner_died(const OwnerKey& key, std::uint64_t activation);
+
+  /// Another topology: other sets (the registers served stay the same in number or grow).
+  void set_topology(std::vector<RegisterId> registers, QuorumsOf quorums_of,
+                    std::vector<std::string> owner_nodes, Nanos now_ns, Effects& out);
+  /// Hands every register over (shutdown).
+  void retire(Nanos now_ns, Effects& out);
+
+  bool owns(const RegisterId& reg) const;
+  std::size_t registers_owned() const;
+  std::size_t owners() const { return owners_.size(); }
+  const Replica& replica() const { return replica_; }
+  const Seat* seat(const RegisterId& reg) const;
+  /// Who claims a register, as far as is known here; empty: nobody.
+  std::string owner_of(const RegisterId& reg, Nanos now_ns) const;
+
+ private:
+  struct Peer {
+    Nanos beat_ns = INT64_MIN / 2;
+    std::uint64_t incarnation = 0;
+    std::uint64_t generation = 0;
+    std::uint64_t knows_generation = 0;  ///< of ours
+    std::map<RegisterId, std::uint64_t> owned;
+  };
+  struct Ticket {
+    OwnerKey key;
+    std::uint64_t activation = 0;
+    std::uint64_t commit = 0;  ///< 0: a load
+    std::string bucket;
+  };
+  struct Running {
+    std::uint64_t activation = 0;
+  };
+
+  void route(const std::string& to, RegisterMessage message);
+  void drain(Nanos now_ns, Effects& out);
+  void handle(const std::string& from, const RegisterMessage& message, Nanos now_ns, Effects& out);
+  void take_replica(Replica::Effects&& did, Effects& out);
+  void take_seat(const RegisterId& reg, Seat::Effects&& did, Nanos now_ns, Effects& out);
+  void on_beat(const std::string& from, const Beat& beat, Nanos now_ns, Effects& out);
+  void on_claims(const std::string& from, const Claims& claims);
+  void on_poll(const std::string& from, const Poll& poll, Nanos now_ns);
+  void send_beats(Nanos now_ns, Effects& out);
+  Seat::Claim claim_of(const RegisterId& reg) const;
+  void number_store(Effects& out);
+  void stop_owners(const RegisterId& reg, Effects& out);
+  Seat& seat_of(const RegisterId& reg, Nanos now_ns);
+  LeaseAnswer refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const;
+
+  HostConfig config_;
+  Replica replica_;
+  QuorumsOf quorums_of_;
+  std::vector<std::string> owner_nodes_;
+  Random random_;
+  std::map<RegisterId, Seat> seats_;
+  std::map<std::string, Peer> peers_;
+  std::vector<StoreMark> known_;
+  std::uint64_t generation_ = 1;
+  Nanos beaten_ns_ = INT64_MIN / 2;
+  bool numbering_ = false;
+  std::map<OwnerKey, Running> owners_;
+  std::uint64_t activations_ = 0;
+  std::map<std::uint64_t, Ticket> tickets_;
+  std::uint64_t ticket_ = 0;
+  std::deque<std::pair<std::string, RegisterMessage>> inbox_;  ///< to itself
+};
+
+}  // namespace weir::ownership

@@ -1,0 +1,341 @@
+#include "src/ownership/seat.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/assert.h"
+#include "src/ownership/replica.h"
+
+namespace weir::ownership {
+
+bool Quorums::contains(const std::string& node) const {
+  return std::any_of(sets.begin(), sets.end(), [&](const auto& set) {
+    return std::find(set.begin(), set.end(), node) != set.end();
+  });
+}
+
+std::vector<std::string> Quorums::members() const {
+  std::vector<std::string> result;
+  for (const auto& set : sets) {
+    for (const std::string& node : set) {
+      if (std::find(result.begin(), result.end(), node) == result.end()) result.push_back(node);
+    }
+  }
+  return result;
+}
+
+bool Quorums::majority(const std::set<std::string>& nodes) const {
+  if (sets.empty()) return false;
+  return std::all_of(sets.begin(), sets.end(), [&](const auto& set) {
+    const auto present = std::count_if(
+        set.begin(), set.end(), [&](const std::string& node) { return nodes.contains(node); });
+    return static_cast<std::size_t>(present) * 2 > set.size();
+  });
+}
+
+Seat::Seat(RegisterId reg, std::string self, std::uint64_t incarnation, SeatConfig config,
+           Random random, Nanos now_ns)
+    : reg_(std::move(reg)),
+      self_(std::move(self)),
+      incarnation_(incarnation),
+      config_(config),
+      random_(random),
+      up_since_ns_(now_ns),
+      deadline_ns_(now_ns) {}
+
+std::size_t Seat::rank_of(const std::string& node) const {
+  const auto members = quorums_.members();
+  return static_cast<std::size_t>(std::find(members.begin(), members.end(), node) -
+                                  members.begin());
+}
+
+void Seat::to_all(const RegisterMessage& message, Effects& out) const {
+  for (const std::string& node : quorums_.members()) out.send.emplace_back(node, message);
+}
+
+/// A store counts unless it is known to have been replaced (C2).
+bool Seat::counts(const StoreMark& store) const {
+  return store.number != 0 && store.number >= number_of(known_, store.node);
+}
+
+void Seat::set_quorums(Quorums quorums, Nanos now_ns, Effects& out) {
+  if (quorums == quorums_) return;
+  quorums_ = std::move(quorums);
+  if (!quorums_.contains(self_) && phase_ != Phase::idle) become_idle(now_ns, out);
+  if (phase_ == Phase::active && !quorums_.majority(voters())) become_idle(now_ns, out);
+  deadline_ns_ = now_ns;
+}
+
+void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns,
+                Effects& out) {
+  merge_marks(known_, known);
+  highest_counter_ = std::max(highest_counter_, claim.counter);
+  switch (phase_) {
+    case Phase::idle:
+      tick_idle(claim, now_ns, out);
+      break;
+    case Phase::polling:
+    case Phase::preparing:
+    case Phase::starting:
+      if (now_ns >= attempt_ends_ns_) {
+        become_idle(add_saturating(now_ns, random_.between(0, config_.stagger_ns)), out);
+      } else if (now_ns - sent_ns_ >= config_.retry_ns) {
+        phase_ == Phase::polling ? send_poll(now_ns, out) : send_prepare(now_ns, out);
+      }
+      break;
+    case Phase::active:
+      tick_active(now_ns, out);
+      break;
+  }
+  set_deadline(now_ns);
+}
+
+/// Nobody has claimed the register for the suspicion time; right after a start nobody may have
+/// claimed it yet, which a poll finds out at once.
+bool Seat::missed(const Claim& claim, Nanos now_ns) const {
+  const Nanos waits_ns = config_.stagger_ns * static_cast<Nanos>(rank_of(self_));
+  if (claim.node.empty() || claim.node == self_) return now_ns - up_since_ns_ >= waits_ns;
+  return now_ns - claim.renewed_ns >= config_.suspicion_ns + waits_ns;
+}
+
+void Seat::tick_idle(const Claim& claim, Nanos now_ns, Effects& out) {
+  if (retiring_ || !quorums_.contains(self_)) return;
+  if (missed(claim, now_ns)) {
+    if (now_ns >= not_before_ns_) start_poll(now_ns, out);
+    return;
+  }
+  const bool better = rank_of(self_) < rank_of(claim.node);
+  if (better && now_ns - up_since_ns_ >= config_.settled_ns &&
+      now_ns - asked_hand_over_ns_ >= config_.hand_over_every_ns) {
+    asked_hand_over_ns_ = now_ns;
+    out.send.emplace_back(claim.node, HandOver{reg_});
+  }
+}
+
+void Seat::become_idle(Nanos not_before_ns, Effects& out) {
+  if (phase_ == Phase::active) {
+    out.deposed = true;
+    out.activated = false;
+    out.committed.clear();
+    out.loaded.clear();
+  }
+  phase_ = Phase::idle;
+  not_before_ns_ = not_before_ns;
+  poll_.clear();
+  promises_.clear();
+  first_start_.clear();
+  commit_.reset();
+  gathered_.clear();
+  gathered_tickets_.clear();
+  readings_.clear();
+  learners_.clear();
+  release_to_.clear();
+}
+
+/// A higher epoch was promised: this one is over (B2). The next try waits a random while, so that
+/// two candidates do not depose each other for ever.
+void Seat::note_higher(const Epoch& highest, Nanos now_ns, Effects& out) {
+  highest_counter_ = std::max(highest_counter_, highest.counter);
+  if (phase_ == Phase::idle || phase_ == Phase::polling || highest <= epoch_) return;
+  become_idle(add_saturating(now_ns, config_.stagger_ns + random_.between(0, config_.suspicion_ns)),
+              out);
+}
+
+void Seat::start_poll(Nanos now_ns, Effects& out) {
+  phase_ = Phase::polling;
+  ++token_;
+  poll_.clear();
+  attempt_ends_ns_ = add_saturating(now_ns, 2 * config_.suspicion_ns);
+  send_poll(now_ns, out);
+}
+
+void Seat::send_poll(Nanos now_ns, Effects& out) {
+  sent_ns_ = now_ns;
+  for (const std::string& node : quorums_.members()) {
+    if (!poll_.contains(node) || !poll_.at(node).misses)
+      out.send.emplace_back(node, Poll{reg_, token_});
+  }
+}
+
+void Seat::on(const std::string& from, const PollReply& reply, Nanos now_ns, Effects& out) {
+  highest_counter_ = std::max(highest_counter_, reply.highest.counter);
+  if (phase_ != Phase::polling || reply.token != token_ || !quorums_.contains(from)) return;
+  poll_[from] = reply;
+  conclude_poll(now_ns, out);
+  set_deadline(now_ns);
+}
+
+/// Prepares only if a majority also misses the owner. The word of the named owner itself voids what
+/// others say of it (B8).
+void Seat::conclude_poll(Nanos now_ns, Effects& out) {
+  std::set<std::string> missing;
+  for (const auto& [node, reply] : poll_) {
+    const auto named = poll_.find(reply.owner);
+    const bool denied = named != poll_.end() && named->second.misses;
+    if (reply.misses || denied) missing.insert(node);
+  }
+  if (quorums_.majority(missing)) start_prepare(now_ns, out);
+}
+
+void Seat::start_prepare(Nanos now_ns, Effects& out) {
+  phase_ = Phase::preparing;
+  epoch_ = {++highest_counter_, self_, incarnation_};
+  promises_.clear();
+  first_start_.clear();
+  announced_ = known_;
+  attempt_ends_ns_ =
+      add_saturating(now_ns, config_.attempt_ns + random_.between(0, config_.attempt_ns));
+  send_prepare(now_ns, out);
+}
+
+void Seat::send_prepare(Nanos now_ns, Effects& out) {
+  sent_ns_ = now_ns;
+  to_all(Prepare{reg_, epoch_, first_start_, announced_}, out);
+}
+
+void Seat::on(const std::string& from, const Promise& reply, Nanos now_ns, Effects& out) {
+  if (!quorums_.contains(from)) return;
+  if (!reply.promised && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  const bool mine = reply.epoch == epoch_ && phase_ != Phase::idle && phase_ != Phase::polling;
+  if (mine && reply.promised && reply.store.node == from) {
+    merge_marks(known_, reply.known);
+    promises_[from] = reply;
+    if (phase_ != Phase::active) conclude_promises(now_ns, out);
+  }
+  set_deadline(now_ns);
+}
+
+std::set<std::string> Seat::voters() const {
+  std::set<std::string> result;
+  for (const auto& [node, promise] : promises_) {
+    if (promise.votes && counts(promise.store)) result.insert(node);
+  }
+  return result;
+}
+
+void Seat::conclude_promises(Nanos now_ns, Effects& out) {
+  if (phase_ == Phase::starting) {
+    if (all_joined()) become_active(now_ns, out);
+    return;
+  }
+  if (quorums_.majority(voters())) {
+    become_active(now_ns, out);
+    return;
+  }
+  if (try_first_start(now_ns, out)) return;
+  // A list that an earlier candidate made is completed by those on it who have not joined yet.
+  for (const auto& [node, promise] : promises_) {
+    if (promise.first_start.empty()) continue;
+    for (const auto& [other, untouched] : promises_) {
+      if (!untouched.untouched) continue;
+      out.send.emplace_back(other, Prepare{reg_, epoch_, promise.first_start, announced_});
+    }
+    return;
+  }
+}
+
+/// C3: a register starts only when all of its set have promised and none has ever voted in it.
+bool Seat::try_first_start(Nanos now_ns, Effects& out) {
+  std::vector<StoreMark> list;
+  for (const std::string& node : quorums_.members()) {
+    const auto found = promises_.find(node);
+    if (found == promises_.end() || !found->second.untouched) return false;
+    if (!counts(found->second.store)) return false;
+    list.push_back(found->second.store);
+  }
+  first_start_ = std::move(list);
+  phase_ = Phase::starting;
+  send_prepare(now_ns, out);
+  return true;
+}
+
+bool Seat::all_joined() const {
+  return std::all_of(first_start_.begin(), first_start_.end(), [&](const StoreMark& mark) {
+    const auto found = promises_.find(mark.node);
+    return found != promises_.end() && found->second.store == mark &&
+           found->second.first_start == first_start_ && counts(mark);
+  });
+}
+
+void Seat::become_active(Nanos now_ns, Effects& out) {
+  phase_ = Phase::active;
+  sequence_ = 0;
+  commit_id_ = 0;
+  sent_ns_ = now_ns;
+  out.activated = true;
+  out.deposed = false;
+}
+
+/// Repeats what is unanswered; asks members that have not promised yet; teaches those that do not
+/// vote.
+void Seat::tick_active(Nanos now_ns, Effects& out) {
+  if (commit_ && now_ns - commit_->sent_ns >= config_.retry_ns) send_commit(now_ns, out);
+  for (auto& [token, reading] : readings_) {
+    if (now_ns - reading.sent_ns >= config_.retry_ns) send_read(token, reading, now_ns, out);
+  }
+  if (now_ns - sent_ns_ >= config_.hand_over_every_ns) {
+    sent_ns_ = now_ns;
+    for (const std::string& node : quorums_.members()) {
+      const auto found = promises_.find(node);
+      if (found == promises_.end() || !counts(found->second.store)) {
+        out.send.emplace_back(node, Prepare{reg_, epoch_, {}, announced_});
+      }
+    }
+  }
+  find_learners(now_ns, out);
+  if (phase_ != Phase::active) return;
+  flush(now_ns, out);
+  release_if_drained(now_ns, out);
+}
+
+std::vector<std::string> Seat::learners() const {
+  std::vector<std::string> result;
+  for (const auto& [node, learner] : learners_) result.push_back(node);
+  return result;
+}
+
+void Seat::on(const std::string& from, const HandOver&, Nanos now_ns, Effects& out) {
+  if (phase_ != Phase::active || !quorums_.contains(from) || rank_of(from) > rank_of(self_)) return;
+  release_to_ = from;
+  release_if_drained(now_ns, out);
+  set_deadline(now_ns);
+}
+
+void Seat::retire(Nanos now_ns, Effects& out) {
+  retiring_ = true;
+  if (phase_ != Phase::active) {
+    become_idle(kForever, out);
+    return;
+  }
+  for (const std::string& node : quorums_.members()) {
+    if (node != self_ && release_to_.empty()) release_to_ = node;
+  }
+  if (release_to_.empty()) release_to_ = self_;
+  release_if_drained(now_ns, out);
+  set_deadline(now_ns);
+}
+
+/// Gives the register up once nothing is being committed: drain, commit, release (B8).
+void Seat::release_if_drained(Nanos now_ns, Effects& out) {
+  if (release_to_.empty() || commit_ || !gathered_.empty()) return;
+  if (!out.committed.empty()) return;  // the answers of this commit leave first
+  if (release_to_ != self_) out.send.emplace_back(release_to_, Release{reg_, epoch_});
+  become_idle(add_saturating(now_ns, 2 * config_.suspicion_ns), out);
+}
+
+void Seat::on(const std::string& from, const Release& release, Nanos now_ns, Effects& out) {
+  highest_counter_ = std::max(highest_counter_, release.epoch.counter);
+  const bool waits = phase_ == Phase::idle || phase_ == Phase::polling;
+  if (!waits || retiring_ || !quorums_.contains(self_) || release.epoch.node != from) return;
+  start_prepare(now_ns, out);
+  set_deadline(now_ns);
+}
+
+void Seat::set_deadline(Nanos now_ns) {
+  const bool busy = phase_ != Phase::idle && phase_ != Phase::active;
+  const bool open = commit_ || !gathered_.empty() || !readings_.empty() || !learners_.empty();
+  const Nanos step_ns = busy || open ? config_.retry_ns / 2 : config_.suspicion_ns / 4;
+  deadline_ns_ = add_saturating(now_ns, step_ns);
+}
+
+}  // namespace weir::ownership

@@ -1,0 +1,201 @@
+// One node's part in owning one register: when to try, how to win it, and the commits of its epoch
+// (PROTOCOL B1, B4, B7-B9, C2, C3). A pure state machine; host.h gives it messages and carries its
+// effects.
+//
+//   idle -> polling -> preparing (-> starting, for a register that never was) -> active
+//   active -> idle   by a higher epoch, or by hand-over
+//
+// Failure detection decides who tries and when; what is true is decided by majorities of promises.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/base/result.h"
+#include "src/base/time.h"
+#include "src/model/ids.h"
+#include "src/model/register.h"
+
+namespace weir::ownership {
+
+/// Who replicates a register. In the joint phase of a topology change there are two sets, and a
+/// majority of each is needed (J2). Ranked: the first of `sets.front()` should own.
+struct Quorums {
+  std::vector<std::vector<std::string>> sets;
+
+  bool contains(const std::string& node) const;
+  std::vector<std::string> members() const;  ///< each once, in rank order
+  /// True when `nodes` holds more than half of each set.
+  bool majority(const std::set<std::string>& nodes) const;
+
+  friend bool operator==(const Quorums&, const Quorums&) = default;
+};
+
+struct SeatConfig {
+  Nanos suspicion_ns = 500 * kMillisecond;  ///< without a claim for this long an owner is missed
+  Nanos stagger_ns = 150 * kMillisecond;    ///< each rank waits so much longer before it tries
+  Nanos retry_ns = 100 * kMillisecond;      ///< unanswered messages are repeated
+  Nanos attempt_ns =
+      400 * kMillisecond;  ///< an attempt without a majority ends; the next comes later
+  Nanos hand_over_every_ns = 1 * kSecond;
+  Nanos settled_ns = 2 * kSecond;   ///< a better rank asks for a hand-over after being up so long
+  std::size_t max_gathered = 4096;  ///< records that wait for the next commit; more is refused
+};
+
+class Seat {
+ public:
+  enum class Phase : std::uint8_t { idle, polling, preparing, starting, active };
+
+  /// What the surroundings know of the register's owner.
+  struct Claim {
+    std::string node;  ///< empty: nobody has claimed it yet
+    std::uint64_t counter = 0;
+    Nanos renewed_ns = 0;
+  };
+
+  struct Loaded {
+    std::uint64_t ticket = 0;
+    Result<std::optional<AgedRecord>> record;
+  };
+  struct Effects {
+    std::vector<std::pair<std::string, RegisterMessage>> send;
+    bool activated = false;                ///< epoch() may grant from now on
+    bool deposed = false;                  ///< everything granted but not committed is void
+    std::vector<std::uint64_t> committed;  ///< tickets of submit
+    std::vector<Loaded> loaded;            ///< tickets of load
+  };
+
+  Seat(RegisterId reg, std::string self, std::uint64_t incarnation, SeatConfig config,
+       Random random, Nanos now_ns);
+
+  void set_quorums(Quorums quorums, Nanos now_ns, Effects& out);
+  /// The newest claim of any node, and the numbers of stores known here.
+  void tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns, Effects& out);
+  Nanos next_deadline() const { return deadline_ns_; }
+
+  void on(const std::string& from, const Promise& reply, Nanos now_ns, Effects& out);
+  void on(const std::string& from, const ReadReply& reply, Nanos now_ns, Effects& out);
+  void on(const std::string& from, const Accepted& reply, Nanos now_ns, Effects& out);
+  void on(const std::string& from, const PollReply& reply, Nanos now_ns, Effects& out);
+  void on(const std::string& from, const ScanReply& reply, Nanos now_ns, Effects& out);
+  void on(const std::string& from, const Installed& reply, Nanos now_ns, Effects& out);
+  void on(const std::string& from, const HandOver& request, Nanos now_ns, Effects& out);
+  void on(const std::string& from, const Release& release, Nanos now_ns, Effects& out);
+
+  /// Stores records under this epoch; `committed` or `deposed` answers. False: too much waits
+  /// already.
+  bool submit(std::uint64_t ticket, std::vector<std::pair<std::string, LedgerRecord>> records,
+              Nanos now_ns, Effects& out);
+  /// Reads a bucket's newest record from a majority (B3, B9).
+  void load(std::uint64_t ticket, const std::string& bucket, Nanos now_ns, Effects& out);
+  /// Gives the register up to whoever asks for it next (shutdown).
+  void retire(Nanos now_ns, Effects& out);
+
+  Phase phase() const { return phase_; }
+  const Epoch& epoch() const { return epoch_; }
+  bool active() const { return phase_ == Phase::active; }
+  /// Replicas that do not vote yet, for `status`.
+  std::vector<std::string> learners() const;
+
+ private:
+  struct Commit {
+    std::uint64_t id = 0;
+    std::vector<StoredRecord> records;
+    std::vector<std::uint64_t> tickets;
+    std::set<std::string> accepted;
+    Nanos sent_ns = 0;
+  };
+  struct Reading {
+    std::uint64_t ticket = 0;
+    std::string bucket;
+    std::map<std::string, std::pair<std::optional<AgedRecord>, Nanos>>
+        replies;  ///< and when received
+    Nanos sent_ns = 0;
+  };
+  /// A store that learns: a scan of everything that a majority has, and what was committed
+  /// meanwhile (C2).
+  struct Learner {
+    StoreMark store;
+    std::string after;  ///< the scan's place
+    bool scanned = false;
+    bool wants_vote = false;  ///< everything is there: admit it before the next commit
+    std::uint64_t scan_token = 0;
+    std::map<std::string, ScanReply> page;                          ///< at this place, by voter
+    std::map<std::string, std::pair<StoredRecord, Nanos>> touched;  ///< committed since it began
+    std::optional<Install> install;                                 ///< under way
+    Nanos sent_ns = 0;
+    Nanos began_ns = 0;
+  };
+
+  std::size_t rank_of(const std::string& node) const;
+  bool missed(const Claim& claim, Nanos now_ns) const;
+  void tick_idle(const Claim& claim, Nanos now_ns, Effects& out);
+  void tick_active(Nanos now_ns, Effects& out);
+  void become_idle(Nanos not_before_ns, Effects& out);
+  void note_higher(const Epoch& highest, Nanos now_ns, Effects& out);
+  void start_poll(Nanos now_ns, Effects& out);
+  void send_poll(Nanos now_ns, Effects& out);
+  void conclude_poll(Nanos now_ns, Effects& out);
+  void start_prepare(Nanos now_ns, Effects& out);
+  void send_prepare(Nanos now_ns, Effects& out);
+  void conclude_promises(Nanos now_ns, Effects& out);
+  bool try_first_start(Nanos now_ns, Effects& out);
+  bool all_joined() const;
+  std::set<std::string> voters() const;
+  void become_active(Nanos now_ns, Effects& out);
+  void flush(Nanos now_ns, Effects& out);
+  void send_commit(Nanos now_ns, Effects& out);
+  void conclude_commit(Nanos now_ns, Effects& out);
+  void send_read(std::uint64_t token, Reading& reading, Nanos now_ns, Effects& out);
+  void find_learners(Nanos now_ns, Effects& out);
+  void send_scan(Learner& learner, Nanos now_ns, Effects& out);
+  void conclude_page(Learner& learner, Nanos now_ns, Effects& out);
+  void send_install(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);
+  void admit(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);
+  bool admitting() const;
+  void release_if_drained(Nanos now_ns, Effects& out);
+  void set_deadline(Nanos now_ns);
+  bool counts(const StoreMark& store) const;
+  void to_all(const RegisterMessage& message, Effects& out) const;
+
+  RegisterId reg_;
+  std::string self_;
+  std::uint64_t incarnation_;
+  SeatConfig config_;
+  Random random_;
+  Quorums quorums_;
+  Phase phase_ = Phase::idle;
+  Epoch epoch_;
+  std::uint64_t highest_counter_ = 0;
+  Nanos up_since_ns_ = 0;
+  Nanos missed_since_ns_ = 0;
+  Nanos attempt_ends_ns_ = 0;
+  Nanos not_before_ns_ = 0;
+  Nanos sent_ns_ = 0;
+  Nanos asked_hand_over_ns_ = INT64_MIN / 2;
+  Nanos deadline_ns_ = 0;
+  std::uint64_t token_ = 0;
+  std::map<std::string, PollReply> poll_;
+  std::map<std::string, Promise> promises_;
+  std::vector<StoreMark> first_start_;
+  std::vector<StoreMark> known_;
+  std::vector<StoreMark> announced_;  ///< the numbers that our prepare carried (C2)
+
+  std::uint64_t sequence_ = 0;
+  std::uint64_t commit_id_ = 0;
+  std::optional<Commit> commit_;
+  std::map<std::string, LedgerRecord> gathered_;
+  std::vector<std::uint64_t> gathered_tickets_;
+  std::map<std::uint64_t, Reading> readings_;
+  std::map<std::string, Learner> learners_;
+  bool retiring_ = false;
+  std::string release_to_;
+};
+
+}  // namespace weir::ownership

@@ -1,0 +1,283 @@
+// The work of an active seat: commits, record reads, teaching stores that do not vote yet.
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/assert.h"
+#include "src/ownership/replica.h"
+#include "src/ownership/seat.h"
+
+namespace weir::ownership {
+
+bool Seat::submit(std::uint64_t ticket, std::vector<std::pair<std::string, LedgerRecord>> records,
+                  Nanos now_ns, Effects& out) {
+  if (phase_ != Phase::active || !release_to_.empty()) return false;
+  if (gathered_.size() + records.size() > config_.max_gathered) return false;
+  for (auto& [bucket, ledger] : records) gathered_[bucket] = std::move(ledger);
+  gathered_tickets_.push_back(ticket);
+  flush(now_ns, out);
+  set_deadline(now_ns);
+  return true;
+}
+
+bool Seat::admitting() const {
+  return std::any_of(learners_.begin(), learners_.end(), [](const auto& item) {
+    return item.second.wants_vote || (item.second.install && item.second.install->admit);
+  });
+}
+
+/// One commit in flight per register; what gathered meanwhile goes with the next (B7).
+void Seat::flush(Nanos now_ns, Effects& out) {
+  if (phase_ != Phase::active || commit_ || gathered_.empty() || admitting()) return;
+  Commit commit;
+  commit.id = ++commit_id_;
+  for (auto& [bucket, ledger] : gathered_) {
+    commit.records.push_back({bucket, {epoch_, ++sequence_}, std::move(ledger)});
+  }
+  commit.tickets = std::move(gathered_tickets_);
+  gathered_.clear();
+  gathered_tickets_.clear();
+  commit_ = std::move(commit);
+  send_commit(now_ns, out);
+}
+
+void Seat::send_commit(Nanos now_ns, Effects& out) {
+  commit_->sent_ns = now_ns;
+  for (const std::string& node : quorums_.members()) {
+    if (commit_->accepted.contains(node)) continue;
+    out.send.emplace_back(node, Accept{reg_, epoch_, commit_->id, commit_->records});
+  }
+}
+
+void Seat::on(const std::string& from, const Accepted& reply, Nanos now_ns, Effects& out) {
+  if (!quorums_.contains(from)) return;
+  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  const bool mine = phase_ == Phase::active && reply.epoch == epoch_ && commit_ &&
+                    commit_->id == reply.commit && reply.store.node == from;
+  if (mine && reply.accepted && counts(reply.store)) {
+    // A newer version of a bucket than ours can only be of this epoch: it says all that ours says
+    // (B5).
+    commit_->accepted.insert(from);
+    conclude_commit(now_ns, out);
+  }
+  set_deadline(now_ns);
+}
+
+void Seat::conclude_commit(Nanos now_ns, Effects& out) {
+  if (!quorums_.majority(commit_->accepted)) return;
+  for (auto& [node, learner] : learners_) {
+    for (const StoredRecord& record : commit_->records) {
+      learner.touched[record.bucket] = {record, now_ns};
+    }
+  }
+  out.committed.insert(out.committed.end(), commit_->tickets.begin(), commit_->tickets.end());
+  commit_.reset();
+  for (auto& [node, learner] : learners_) {
+    if (learner.wants_vote && !learner.install) admit(node, learner, now_ns, out);
+  }
+  flush(now_ns, out);
+}
+
+void Seat::load(std::uint64_t ticket, const std::string& bucket, Nanos now_ns, Effects& out) {
+  if (phase_ != Phase::active) {
+    out.loaded.push_back({ticket, failure(ErrorCode::unavailable, "register",
+                                          to_string(reg_) + " is not owned here")});
+    return;
+  }
+  const std::uint64_t token = ++token_;
+  Reading& reading = readings_[token];
+  reading.ticket = ticket;
+  reading.bucket = bucket;
+  send_read(token, reading, now_ns, out);
+  set_deadline(now_ns);
+}
+
+void Seat::send_read(std::uint64_t token, Reading& reading, Nanos now_ns, Effects& out) {
+  reading.sent_ns = now_ns;
+  for (const std::string& node : quorums_.members()) {
+    if (reading.replies.contains(node)) continue;
+    out.send.emplace_back(node, Read{reg_, epoch_, token, reading.bucket});
+  }
+}
+
+/// The newest version that a majority has, with the greatest age among its holders (B9). Nothing at
+/// a majority: there never was one (B10).
+void Seat::on(const std::string& from, const ReadReply& reply, Nanos now_ns, Effects& out) {
+  if (!quorums_.contains(from)) return;
+  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  const auto found = readings_.find(reply.token);
+  const bool mine = phase_ == Phase::active && reply.epoch == epoch_ && found != readings_.end() &&
+                    reply.store.node == from;
+  if (!mine || !reply.accepted || !reply.votes || !counts(reply.store)) return;
+  Reading& reading = found->second;
+  reading.replies.try_emplace(from, reply.record, now_ns);
+  std::set<std::string> from_whom;
+  for (const auto& [node, answer] : reading.replies) from_whom.insert(node);
+  if (!quorums_.majority(from_whom)) return;
+  std::optional<AgedRecord> newest;
+  for (const auto& [node, answer] : reading.replies) {
+    if (!answer.first) continue;
+    AgedRecord aged = *answer.first;
+    aged.age_ns = add_saturating(aged.age_ns, now_ns - answer.second);
+    if (!newest || newest->record.version < aged.record.version) {
+      newest = std::move(aged);
+    } else if (newest->record.version == aged.record.version) {
+      newest->age_ns = std::max(newest->age_ns, aged.age_ns);
+    }
+  }
+  out.loaded.push_back({reading.ticket, std::move(newest)});
+  readings_.erase(found);
+  set_deadline(now_ns);
+}
+
+/// Members that promised without a vote are taught, provided that our prepare announced their
+/// number and had its majority without them; a number that came later needs a new epoch first (C2).
+void Seat::find_learners(Nanos now_ns, Effects& out) {
+  for (const std::string& node : quorums_.members()) {
+    const std::uint32_t number = number_of(known_, node);
+    const auto promise = promises_.find(node);
+    const bool votes = promise != promises_.end() && promise->second.votes &&
+                       promise->second.store.number >= number;
+    if (votes || number == 0 || node == self_) continue;
+    if (promise == promises_.end() || promise->second.store.number < number) continue;
+    if (number_of(announced_, node) != number) {
+      if (commit_ || !gathered_.empty()) return;
+      become_idle(now_ns, out);
+      start_prepare(now_ns, out);
+      return;
+    }
+    auto [at, is_new] = learners_.try_emplace(node);
+    if (is_new || at->second.store.number != number) {
+      at->second = Learner{};
+      at->second.store = {node, number};
+      at->second.began_ns = now_ns;
+      send_scan(at->second, now_ns, out);
+    }
+  }
+  for (auto& [node, learner] : learners_) {
+    if (now_ns - learner.sent_ns < config_.retry_ns) continue;
+    if (learner.wants_vote && !learner.install) continue;
+    if (learner.install) {
+      if (learner.install->admit && now_ns - learner.began_ns > 2 * config_.suspicion_ns) {
+        // It went away while it was being admitted: commits go on without counting it.
+        const StoreMark store = learner.store;
+        learner = Learner{};
+        learner.store = store;
+        learner.began_ns = now_ns;
+        send_scan(learner, now_ns, out);
+        continue;
+      }
+      send_install(node, learner, now_ns, out);
+    } else {
+      send_scan(learner, now_ns, out);
+    }
+  }
+}
+
+void Seat::send_scan(Learner& learner, Nanos now_ns, Effects& out) {
+  learner.sent_ns = now_ns;
+  learner.scan_token = ++token_;
+  learner.page.clear();
+  for (const std::string& node : voters()) {
+    out.send.emplace_back(node, Scan{reg_, epoch_, learner.scan_token, learner.after});
+  }
+}
+
+void Seat::on(const std::string& from, const ScanReply& reply, Nanos now_ns, Effects& out) {
+  if (!quorums_.contains(from)) return;
+  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  if (phase_ != Phase::active || reply.epoch != epoch_ || !reply.accepted || !reply.votes) return;
+  if (reply.store.node != from || !counts(reply.store)) return;
+  for (auto& [node, learner] : learners_) {
+    if (learner.scan_token != reply.token || learner.install) continue;
+    learner.page[from] = reply;
+    std::set<std::string> from_whom;
+    for (const auto& [voter, page] : learner.page) from_whom.insert(voter);
+    if (!quorums_.majority(from_whom)) return;
+    conclude_page(learner, now_ns, out);
+    send_install(node, learner, now_ns, out);
+  }
+  set_deadline(now_ns);
+}
+
+/// Merges a majority's pages up to where all of them reach, newest version first, greatest age.
+void Seat::conclude_page(Learner& learner, Nanos now_ns, Effects& out) {
+  static_cast<void>(out);
+  std::string reach;
+  bool all_last = true;
+  for (const auto& [voter, page] : learner.page) {
+    if (page.last) continue;
+    const std::string& end = page.records.back().record.bucket;
+    if (all_last || end < reach) reach = end;
+    all_last = false;
+  }
+  std::map<std::string, AgedRecord> merged;
+  for (const auto& [voter, page] : learner.page) {
+    for (const AgedRecord& aged : page.records) {
+      const std::string& bucket = aged.record.bucket;
+      if (!all_last && bucket > reach) break;
+      auto [at, is_new] = merged.try_emplace(bucket, aged);
+      if (is_new) continue;
+      if (at->second.record.version < aged.record.version) {
+        at->second = aged;
+      } else if (at->second.record.version == aged.record.version) {
+        at->second.age_ns = std::max(at->second.age_ns, aged.age_ns);
+      }
+    }
+  }
+  Install install{reg_, epoch_, ++token_, learner.store, {}, false};
+  for (auto& [bucket, aged] : merged) install.records.push_back(std::move(aged));
+  learner.after = reach;
+  learner.scanned = all_last;
+  learner.page.clear();
+  learner.began_ns = now_ns;
+  learner.install = std::move(install);
+}
+
+void Seat::send_install(const std::string& node, Learner& learner, Nanos now_ns, Effects& out) {
+  learner.sent_ns = now_ns;
+  out.send.emplace_back(node, *learner.install);
+}
+
+/// Page after page, then what was committed since the scan began, and with the last of it the vote,
+/// while no commit is under way.
+void Seat::on(const std::string& from, const Installed& reply, Nanos now_ns, Effects& out) {
+  if (!quorums_.contains(from)) return;
+  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  const auto found = learners_.find(from);
+  if (phase_ != Phase::active || reply.epoch != epoch_ || found == learners_.end()) return;
+  Learner& learner = found->second;
+  if (!learner.install || learner.install->token != reply.token || !reply.accepted) return;
+  if (learner.install->admit) {
+    promises_[from].votes = true;
+    promises_[from].store = reply.store;
+    learners_.erase(found);
+    flush(now_ns, out);
+    set_deadline(now_ns);
+    return;
+  }
+  learner.install.reset();
+  if (!learner.scanned) {
+    send_scan(learner, now_ns, out);
+    set_deadline(now_ns);
+    return;
+  }
+  learner.wants_vote = true;
+  if (!commit_) admit(from, learner, now_ns, out);
+  set_deadline(now_ns);
+}
+
+/// The last page: what was committed since the scan began. No commit is under way, and none starts
+/// before the answer or the learner's end.
+void Seat::admit(const std::string& node, Learner& learner, Nanos now_ns, Effects& out) {
+  Install last{reg_, epoch_, ++token_, learner.store, {}, true};
+  for (auto& [bucket, committed] : learner.touched) {
+    last.records.push_back({std::move(committed.first), now_ns - committed.second});
+  }
+  learner.touched.clear();
+  learner.began_ns = now_ns;
+  learner.install = std::move(last);
+  send_install(node, learner, now_ns, out);
+}
+
+}  // namespace weir::ownership
