@@ -40,6 +40,7 @@ struct NodeConfig {
   lease::LeaseTerms terms;
   Nanos quiet_ns = 2 * kSecond;  ///< OwnerConfig::quiet_ns
   bool chaos = false;            ///< kill_owner is allowed
+  std::size_t most_owners = 0;   ///< alive at once; 0: kMaxActiveOwners
 };
 
 /// What one owner says of its customer, wherever in the cluster it lives.
@@ -63,6 +64,8 @@ class Node {
     edge::Limiter* limiter = nullptr;
     telemetry::Log* log = nullptr;
     telemetry::Metrics* metrics = nullptr;
+    /// In place of CAF's middleman (tests); not started yet.
+    Transport* transport = nullptr;
   };
 
   /// Takes a new epoch from the store (stored before any grant), listens, connects to its peers.

@@ -52,6 +52,10 @@ inline constexpr MetricName kShadowDenied{"weir_shadow_denied_total",
                                           MetricKind::counter, "limit"};
 inline constexpr MetricName kPolicyReload{"weir_policy_reload_total", "Policy reloads.",
                                           MetricKind::counter, "result"};
+inline constexpr MetricName kFramesDropped{
+    "weir_cluster_frames_dropped_total",
+    "Frames between nodes that could not be sent or made no sense. What they asked is asked again.",
+    MetricKind::counter, "reason"};
 inline constexpr MetricName kOwnersActive{
     "weir_owners_active", "Customers whose owner actor runs on this node.", MetricKind::gauge, ""};
 inline constexpr MetricName kOwnersDormant{
@@ -72,6 +76,7 @@ inline constexpr std::array kAllMetrics = {metric::kChecks,
                                            metric::kRedisCalls,
                                            metric::kShadowDenied,
                                            metric::kPolicyReload,
+                                           metric::kFramesDropped,
                                            metric::kOwnersActive,
                                            metric::kOwnersDormant};
 

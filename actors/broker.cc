@@ -1,0 +1,125 @@
+#include "actors/broker.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/tally.h"
+#include "src/telemetry/names.h"
+
+namespace weir::actors {
+namespace {
+
+struct Broker {
+  explicit Broker(BrokerActor::pointer self_pointer) : self(self_pointer) {}
+
+  /// One turn: everything that is due leaves now, one message per node.
+  void collect() {
+    context.wake->store(false);
+    std::vector<LeaseRequest> requests;
+    const Nanos next_ns = context.limiter->collect(requests);
+    const Nanos now_ns = context.clock->boot_ns();
+    std::map<std::string_view, std::vector<LeaseRequest>> by_node;
+    for (LeaseRequest& request : requests) {
+      tally.sent(request, now_ns);
+      const auto& replicas = context.placement->replicas(request.reg);
+      if (!replicas.empty()) by_node[replicas.front()].push_back(std::move(request));
+    }
+    for (auto& [node, group] : by_node) dispatch(std::string(node), std::move(group));
+    if (const auto lost = tally.take_unanswered(now_ns)) counter("unanswered").add(lost);
+    finish_drain(now_ns);
+    timer.arm(self, drain ? std::min(next_ns, drain->deadline_ns) : next_ns, now_ns);
+  }
+
+  void dispatch(std::string node, std::vector<LeaseRequest> group) {
+    const Links& links = *context.links;
+    if (node == links.node) {
+      if (links.directory) self->send(links.directory, Requests{std::move(group)});
+    } else if (links.courier) {
+      self->send(links.courier, RequestsFor{std::move(node), std::move(group)});
+    }
+  }
+
+  void answer(const LeaseAnswer& what) {
+    if (const auto status = tally.answered(what)) counter(to_string(*status)).add();
+    context.limiter->on_answer(what);
+  }
+
+  telemetry::Counter& counter(const std::string& result) {
+    const auto found = counters.find(result);
+    if (found != counters.end()) return *found->second;
+    auto& made = context.metrics->counter(telemetry::metric::kLeaseRequests.name,
+                                          telemetry::metric::kLeaseRequests.help,
+                                          {{"result", result}});
+    counters.emplace(result, &made);
+    return made;
+  }
+
+  void news(const PeerState& peer) {
+    Nanos& told_ns = round_trips[peer.node];
+    const Nanos change_ns = std::abs(peer.round_trip_ns - told_ns);
+    if (change_ns < kNotableRoundTripNs || change_ns < told_ns / 4) return;
+    told_ns = peer.round_trip_ns;
+    for (const RegisterId& reg : context.registers) {
+      const auto& replicas = context.placement->replicas(reg);
+      if (!replicas.empty() && replicas.front() == peer.node) {
+        context.limiter->set_round_trip(reg, told_ns);
+      }
+    }
+  }
+
+  void begin_drain(DrainOrder& order) {
+    drain = std::move(order);
+    context.limiter->begin_return();
+    collect();
+  }
+
+  void finish_drain(Nanos now_ns) {
+    if (!drain || !(context.limiter->all_returned() || now_ns >= drain->deadline_ns)) return;
+    const auto done = std::exchange(drain, std::nullopt)->done;
+    if (!context.links->writer) return done();
+    self->request(context.links->writer, caf::infinite, SyncAtom::value)
+        .then([done](const Stored&) { done(); }, [done](const caf::error&) { done(); });
+  }
+
+  BrokerActor::pointer self;
+  BrokerContext context;
+  Timer timer;
+  RequestTally tally;
+  std::map<std::string, telemetry::Counter*, std::less<>> counters;  ///< by result
+  std::map<std::string, Nanos> round_trips;                          ///< as told to the limiter
+  std::optional<DrainOrder> drain;
+};
+
+BrokerActor::behavior_type broker_behavior(BrokerActor::stateful_pointer<Broker> self,
+                                           const BrokerContext& context) {
+  Broker* broker = &self->state;
+  broker->context = context;
+  return {
+      [broker](WakeAtom) { broker->collect(); },
+      [broker](TimerAtom, Nanos at_ns) {
+        if (broker->timer.fired(at_ns)) broker->collect();
+      },
+      [broker](const LeaseAnswer& answer) {
+        broker->answer(answer);
+        broker->finish_drain(broker->context.clock->boot_ns());
+      },
+      [broker](const Answers& answers) {
+        for (const LeaseAnswer& answer : answers.all) broker->answer(answer);
+        broker->finish_drain(broker->context.clock->boot_ns());
+      },
+      [broker](EdgesAtom, std::uint32_t count) { broker->context.limiter->set_live_edges(count); },
+      [broker](const PeerNews& news) { broker->news(news.state); },
+      [broker](DrainOrder& order) { broker->begin_drain(order); },
+  };
+}
+
+}  // namespace
+
+BrokerActor spawn_broker(caf::actor_system& system, const BrokerContext& context) {
+  return system.spawn(broker_behavior, context);
+}
+
+}  // namespace weir::actors

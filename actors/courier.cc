@@ -1,0 +1,180 @@
+#include "actors/courier.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "src/telemetry/names.h"
+
+namespace weir::actors {
+
+void PeerBoard::post(Posted posted) {
+  const std::lock_guard lock(mutex_);
+  posted_ = std::move(posted);
+}
+
+PeerBoard::Posted PeerBoard::read() const {
+  const std::lock_guard lock(mutex_);
+  return posted_;
+}
+
+namespace {
+
+struct Courier {
+  explicit Courier(CourierActor::pointer self_pointer) : self(self_pointer) {}
+
+  void begin(const CourierContext& with) {
+    context = with;
+    peers.emplace(with.self, with.topology_version);
+    tick_later();
+  }
+
+  Nanos now() const { return context.clock->boot_ns(); }
+
+  telemetry::Counter& dropped(const char* reason) {
+    return context.metrics->counter(telemetry::metric::kFramesDropped.name,
+                                    telemetry::metric::kFramesDropped.help, {{"reason", reason}});
+  }
+
+  /// What waits for `node`; it leaves behind everything that already waits in the mailbox.
+  codec::Envelope& outbox_for(const std::string& node) {
+    if (outbox.empty()) self->send(self, FlushAtom::value);
+    const auto found = outbox.find(node);
+    if (found != outbox.end()) return found->second;
+    return outbox.emplace(node, peers->address(node)).first->second;
+  }
+
+  void flush() {
+    for (const auto& [node, envelope] : std::exchange(outbox, {})) {
+      for (std::string& frame : codec::encode_frames(envelope)) send(node, std::move(frame));
+    }
+  }
+
+  void send(const std::string& node, std::string frame) {
+    if (peers->admit(node, frame.size())) {
+      context.transport->send(node, std::move(frame));
+    } else {
+      dropped("backlog").add();
+    }
+  }
+
+  void receive(const Frame& frame) {
+    auto envelope = codec::decode_envelope(frame.bytes);
+    if (!envelope || envelope->from != frame.from) return dropped("corrupt").add();
+    if (envelope->to != context.self.node) return dropped("not_mine").add();
+    PeerTable::Turn turn;
+    const bool known = peers->on_frame(*envelope, now(), turn);
+    conclude(turn);
+    if (!known) return dropped("stranger").add();
+    if (envelope->heartbeat) tell_round_trip(*peers->find(frame.from));
+    dispatch(*envelope);
+  }
+
+  void dispatch(codec::Envelope& envelope) {
+    const Links& links = *context.links;
+    // A node speaks for its own lessees only, and hears of its own only.
+    std::erase_if(envelope.lease_requests, [&](const LeaseRequest& request) {
+      return request.lessee.node != envelope.from;
+    });
+    std::erase_if(envelope.lease_answers, [&](const LeaseAnswer& answer) {
+      return answer.lessee.node != context.self.node;
+    });
+    if (links.directory && !envelope.lease_requests.empty()) {
+      self->send(links.directory, Requests{std::move(envelope.lease_requests)});
+    }
+    if (links.broker && !envelope.lease_answers.empty()) {
+      self->send(links.broker, Answers{std::move(envelope.lease_answers)});
+    }
+    if (links.directory) {
+      for (codec::OwnerQuery& query : envelope.owner_queries) {
+        self->send(links.directory, Asked{envelope.from, std::move(query)});
+      }
+    }
+    for (codec::OwnerReply& reply : envelope.owner_replies) {
+      self->send(links.desk, Replied{envelope.from, std::move(reply)});
+    }
+  }
+
+  void tell_round_trip(const PeerState& peer) {
+    if (!context.links->broker || !peer.owner || peer.round_trip_ns == 0) return;
+    self->send(context.links->broker, PeerNews{peer});
+  }
+
+  void link(const Link& changed) {
+    PeerTable::Turn turn;
+    peers->on_link(changed.node, changed.up, now(), turn);
+    conclude(turn);
+  }
+
+  void tick() {
+    PeerTable::Turn turn;
+    peers->on_tick(now(), turn);
+    conclude(turn);
+    const std::uint32_t edges = peers->live_edges(now());
+    if (context.links->broker) self->send(context.links->broker, EdgesAtom::value, edges);
+    context.board->post({peers->states(), edges});
+    tick_later();
+  }
+
+  void tick_later() {
+    self->delayed_send(self, std::chrono::nanoseconds(kHeartbeatNs), TimerAtom::value);
+  }
+
+  void conclude(const PeerTable::Turn& turn) {
+    for (const codec::Envelope& heartbeat : turn.heartbeats) {
+      send(heartbeat.to, codec::encode_envelope(heartbeat));
+    }
+    for (const std::string& node : turn.severed) context.transport->sever(node);
+    for (const PeerState& peer : turn.changed) {
+      if (peer.connected) {
+        context.log->info("peer connected", {{"peer", peer.node},
+                                             {"region", peer.region},
+                                             {"incarnation", peer.incarnation}});
+      } else {
+        context.log->warn("peer lost", {{"peer", peer.node},
+                                        {"region", peer.region},
+                                        {"incarnation", peer.incarnation}});
+      }
+    }
+    if (!turn.changed.empty()) context.board->post({peers->states(), peers->live_edges(now())});
+  }
+
+  CourierActor::pointer self;
+  CourierContext context;
+  std::optional<PeerTable> peers;
+  std::map<std::string, codec::Envelope> outbox;  ///< by node
+};
+
+CourierActor::behavior_type courier_behavior(CourierActor::stateful_pointer<Courier> self,
+                                             const CourierContext& context) {
+  Courier* courier = &self->state;
+  courier->begin(context);
+  return {
+      [courier](RequestsFor& requests) {
+        auto& out = courier->outbox_for(requests.node).lease_requests;
+        std::move(requests.all.begin(), requests.all.end(), std::back_inserter(out));
+      },
+      [courier](LeaseAnswer& answer) {
+        courier->outbox_for(answer.lessee.node).lease_answers.push_back(std::move(answer));
+      },
+      [courier](Asked& asked) {
+        courier->outbox_for(asked.node).owner_queries.push_back(std::move(asked.query));
+      },
+      [courier](Replied& replied) {
+        courier->outbox_for(replied.node).owner_replies.push_back(std::move(replied.reply));
+      },
+      [courier](const Frame& frame) { courier->receive(frame); },
+      [courier](const Link& link) { courier->link(link); },
+      [courier](FlushAtom) { courier->flush(); },
+      [courier](TimerAtom) { courier->tick(); },
+  };
+}
+
+}  // namespace
+
+CourierActor spawn_courier(caf::actor_system& system, const CourierContext& context) {
+  return system.spawn(courier_behavior, context);
+}
+
+}  // namespace weir::actors

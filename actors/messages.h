@@ -1,0 +1,216 @@
+// The typed interfaces of this node's actors, and what they send each other. None of these messages
+// leaves the process: CAF moves them by reference count and never serialises them.
+//
+// Seen by the .cc files of actors/ and their tests only.
+#pragma once
+
+#include <algorithm>
+#include <caf/all.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/node.h"
+#include "actors/transport.h"
+#include "src/codec/envelope.h"
+#include "src/model/ids.h"
+#include "src/model/lease.h"
+#include "src/ownership/owner.h"
+#include "src/store/store.h"
+
+namespace weir::actors {
+
+struct Requests {
+  std::vector<LeaseRequest> all;
+};
+struct RequestsFor {
+  std::string node;
+  std::vector<LeaseRequest> all;
+};
+struct Answers {
+  std::vector<LeaseAnswer> all;
+};
+
+/// Store these, all or nothing, under versions of the writer's.
+struct CommitRecords {
+  RegisterId reg;
+  std::vector<std::pair<std::string, LedgerRecord>> records;  ///< by encoded bucket
+};
+struct Stored {
+  Status status;
+};
+struct LoadRecord {
+  RegisterId reg;
+  std::string bucket;
+};
+struct Loaded {
+  Result<std::optional<AgedRecord>> record;
+};
+struct LoadCustomer {
+  RegisterId reg;
+  std::string customer;
+};
+struct LoadedCustomer {
+  Result<std::vector<AgedRecord>> records;
+};
+
+/// Buckets of one customer as its owner sees them.
+struct Views {
+  std::vector<ownership::BucketView> buckets;
+};
+using Book = std::shared_ptr<const ownership::LimitBook>;
+
+/// A question for an owner of this node; the answer goes to the courier when `node` is another one,
+/// else to this node's desk.
+struct Asked {
+  std::string node;  ///< who asks
+  codec::OwnerQuery query;
+};
+struct Replied {
+  std::string node;  ///< who asked
+  codec::OwnerReply reply;
+};
+
+/// A question from this node's server for the owner of (reg, customer).
+struct Question {
+  codec::OwnerQuery query;
+  std::function<void(Result<OwnerDescription>)> done;
+};
+struct DrainOrder {
+  Nanos deadline_ns = 0;
+  std::function<void()> done;
+};
+
+struct Frame {
+  std::string from;
+  std::string bytes;
+};
+struct Link {
+  std::string node;
+  bool up = false;
+};
+struct PeerNews {
+  PeerState state;
+};
+
+using WakeAtom = caf::atom_constant<caf::atom("wake")>;      // something is due
+using TimerAtom = caf::atom_constant<caf::atom("timer")>;    // a timer of one's own
+using FlushAtom = caf::atom_constant<caf::atom("flush")>;    // what has gathered goes now
+using OfferAtom = caf::atom_constant<caf::atom("offer")>;    // an owner would end
+using EndAtom = caf::atom_constant<caf::atom("end")>;        // it may, if it still would
+using StayAtom = caf::atom_constant<caf::atom("stay")>;      // it does not
+using DescribeAtom = caf::atom_constant<caf::atom("describe")>;
+using StopAtom = caf::atom_constant<caf::atom("stop")>;
+using EdgesAtom = caf::atom_constant<caf::atom("edges")>;
+using SyncAtom = caf::atom_constant<caf::atom("sync")>;
+
+/// Stores; runs in a thread of its own.
+using WriterActor = caf::typed_actor<caf::replies_to<CommitRecords>::with<Stored>,
+                                     caf::replies_to<SyncAtom>::with<Stored>,
+                                     caf::reacts_to<FlushAtom>>;
+/// Reads; runs in a thread of its own.
+using ReaderActor = caf::typed_actor<caf::replies_to<LoadRecord>::with<Loaded>,
+                                     caf::replies_to<LoadCustomer>::with<LoadedCustomer>>;
+/// One customer's owner.
+using OwnerActor =
+    caf::typed_actor<caf::reacts_to<LeaseRequest>, caf::reacts_to<Book>,
+                     caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<EndAtom>,
+                     caf::replies_to<DescribeAtom>::with<Views>>;
+/// All owners of this node.
+using DirectoryActor =
+    caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<Asked>, caf::reacts_to<Book>,
+                     caf::reacts_to<OfferAtom>, caf::reacts_to<StayAtom>,
+                     caf::reacts_to<StopAtom>>;
+/// Between the limiter and the owners.
+using BrokerActor =
+    caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
+                     caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
+                     caf::reacts_to<EdgesAtom, std::uint32_t>, caf::reacts_to<PeerNews>,
+                     caf::reacts_to<DrainOrder>>;
+/// Between this node's actors and its peers.
+using CourierActor =
+    caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<LeaseAnswer>,
+                     caf::reacts_to<Asked>, caf::reacts_to<Replied>, caf::reacts_to<Frame>,
+                     caf::reacts_to<Link>, caf::reacts_to<FlushAtom>, caf::reacts_to<TimerAtom>>;
+/// Questions of this node's server, until they are answered.
+using DeskActor = caf::typed_actor<caf::reacts_to<Question>, caf::reacts_to<Replied>,
+                                   caf::reacts_to<TimerAtom, std::uint64_t>,
+                                   caf::reacts_to<StopAtom>>;
+
+/// Who is who on this node. Written by node.cc before the first message, never afterwards; emptied
+/// by nobody, so every actor drops its reference when it ends. A missing actor is an empty handle.
+struct Links {
+  std::string node;  ///< this one
+  WriterActor writer;
+  ReaderActor reader;
+  DirectoryActor directory;
+  BrokerActor broker;
+  CourierActor courier;
+  DeskActor desk;
+};
+using SharedLinks = std::shared_ptr<const Links>;
+
+/// Sends an answer towards its lessee.
+template <typename Self>
+void route(Self* self, const Links& links, LeaseAnswer answer) {
+  if (answer.lessee.node == links.node) {
+    if (links.broker) self->send(links.broker, std::move(answer));
+  } else if (links.courier) {
+    self->send(links.courier, std::move(answer));
+  }
+}
+
+/// The one timer of an actor. CAF's delayed messages cannot be taken back: one that was overtaken
+/// by an earlier one is known by its instant and ignored.
+class Timer {
+ public:
+  /// A timer further away fires by then and is armed again, because a delayed message keeps a dead
+  /// actor's memory until it fires.
+  static constexpr Nanos kFurthestNs = 5 * kSecond;
+
+  template <typename Self>
+  void arm(Self* self, Nanos at_ns, Nanos now_ns) {
+    if (at_ns == kForever) return;
+    at_ns = std::min(at_ns, now_ns + kFurthestNs);
+    if (at_ns >= armed_ns_) return;
+    armed_ns_ = at_ns;
+    self->delayed_send(self, std::chrono::nanoseconds(std::max<Nanos>(0, at_ns - now_ns)),
+                       TimerAtom::value, at_ns);
+  }
+  /// True when the message is of the timer armed last.
+  bool fired(Nanos at_ns) {
+    if (at_ns != armed_ns_) return false;
+    armed_ns_ = kForever;
+    return true;
+  }
+
+ private:
+  Nanos armed_ns_ = kForever;
+};
+
+}  // namespace weir::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::LeaseRequest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::LeaseAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Requests)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::RequestsFor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Answers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::CommitRecords)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Stored)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::LoadRecord)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Loaded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::LoadCustomer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::LoadedCustomer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Views)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Book)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Asked)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Replied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Question)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::DrainOrder)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Link)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerNews)
