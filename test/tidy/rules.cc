@@ -27,8 +27,8 @@ std::span<const Module> modules() {
 }
 
 std::span<const Narrow> narrow_includes() {
-  static constexpr std::array kNarrow = {
-      Narrow{"actors", "store", "src/store/store.h"},
+  static const std::array kNarrow = {
+      Narrow{"actors", "store", {"src/store/store.h"}},
   };
   return kNarrow;
 }
@@ -58,6 +58,9 @@ std::span<const HeavyHeader> heavy_headers() {
                   "",
                   {"codec", "config", "store", "net", "telemetry", "actors", "server", "cli"},
                   Place::header_too},
+      // Containers only: headers, no clock and nothing to link.
+      HeavyHeader{"boost/intrusive/", "", {"edge"}, Place::header_too},
+      HeavyHeader{"boost/unordered/", "", {"edge"}, Place::header_too},
       HeavyHeader{"google/protobuf/", "", {"codec"}, Place::header_too},
       HeavyHeader{"", ".pb.h", {"codec"}, Place::source_only},
   };

@@ -17,11 +17,11 @@ struct Module {
   std::vector<std::string_view> includes;
 };
 
-/// A module of which another may see one header only.
+/// A module of which another may see a few headers only.
 struct Narrow {
   std::string_view module;
   std::string_view included;
-  std::string_view header;
+  std::vector<std::string_view> headers;
 };
 
 /// A directory that may not include paths with a prefix.

@@ -211,9 +211,10 @@ class Checker {
     }
     for (const Narrow& narrow : narrow_includes()) {
       if (narrow.module != module->name || narrow.included != included->name) continue;
-      if (include.path == narrow.header) continue;
+      const auto& headers = narrow.headers;
+      if (std::find(headers.begin(), headers.end(), include.path) != headers.end()) continue;
       report(file, include.line, "include",
-             std::string(module->directory) + " sees only " + std::string(narrow.header) + " of " +
+             std::string(module->directory) + " sees only " + join(headers) + " of " +
                  std::string(included->directory));
     }
   }

@@ -132,6 +132,9 @@ TEST(HeavyHeaders, MayBeInHeadersWhereTheyAreTheSubject) {
 TEST(HeavyHeaders, AreJudgedByTheLongestPrefix) {
   EXPECT_THAT(check("src/codec/x.cc", include_system("boost/json.hpp")), IsEmpty());
   EXPECT_THAT(check("src/codec/x.cc", include_system("boost/beast.hpp")), ElementsAre("1 heavy"));
+  EXPECT_THAT(check("src/edge/x.h", include_system("boost/unordered/unordered_flat_map.hpp")),
+              IsEmpty());
+  EXPECT_THAT(check("src/edge/x.h", include_system("boost/asio.hpp")), ElementsAre("1 heavy"));
   EXPECT_THAT(check("test/unit/x.cc", include_system("boost/beast.hpp")), IsEmpty());
 }
 
