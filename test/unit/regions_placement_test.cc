@@ -126,7 +126,7 @@ TEST(Rendezvous, TheCandidatesOrderDoesNotMatter) {
 }
 
 TEST(Rendezvous, EachComesFirstForItsShareOfTheKeys) {
-  constexpr int kKeys = 100'000;
+  constexpr int kKeys = 50'000;
   const std::vector<Candidate> candidates = {{"small", 1}, {"middle", 10}, {"large", 89}};
   std::map<std::string, int> first;
   Random random(3);
@@ -267,12 +267,12 @@ Topology random_topology(Random& random) {
 }
 
 TEST(Placement, EqualsANaiveRecomputationOfRandomTopologies) {
-  for (std::uint64_t seed = 1; seed <= 40 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) {
     Random random(seed);
     const Topology of = random_topology(random);
     const Placement placement(of);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    for (std::uint32_t slot = 0; slot < kSlotCount; slot += 13) {
+    for (std::uint32_t slot = 0; slot < kSlotCount; slot += 29) {
       const Names expected = naive_global(of, slot);
       ASSERT_EQ(placement.replicas(global(slot)), expected);
       const auto* home = expected.empty() ? nullptr : of.region_of(expected.front());
@@ -372,7 +372,7 @@ TEST(PlacementChange, ANewRegionTakesItsShareAndMovesNothingElse) {
 }
 
 TEST(PlacementChange, ANewNodeReplacesAtMostOneMemberOfASet) {
-  for (const char* zones : {"aab", "abc", "aaaa", "aabbcd", "aabbccdd"}) {
+  for (const char* zones : {"aab", "abc", "aabbcd"}) {
     const std::string more = std::string(zones) + "a";
     const Topology of = topology(3, {region("eu", 1, more)});
     const Placement before(topology(3, {region("eu", 1, zones)}));
