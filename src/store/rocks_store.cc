@@ -28,7 +28,9 @@ namespace {
 
 // Memory: at most these caches and buffers, and a little for each open file.
 constexpr std::size_t kBlockCacheBytes = 32 << 20;
+constexpr int kBlockCacheShardBits = 2;
 constexpr std::size_t kWriteBufferBytes = 16 << 20;
+constexpr double kWriteBufferBloomShare = 0.05;
 constexpr int kMaxWriteBuffers = 3;
 constexpr int kMaxOpenFiles = 256;
 constexpr double kBloomBitsPerKey = 10;  // for each bucket and each customer: 1 % false positives
@@ -76,8 +78,13 @@ rocksdb::CompressionType compression() {
 
 rocksdb::Options rocks_options() {
   rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(kBlockCacheBytes);
+  table.block_cache = rocksdb::NewLRUCache(kBlockCacheBytes, kBlockCacheShardBits);
+  // Indexes and filters live in the cache too, in pieces: whole ones grow with the number of
+  // records and would not fit into a shard of it.
   table.cache_index_and_filter_blocks = true;
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.metadata_block_size = kBlockBytes;
   table.block_size = kBlockBytes;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
 
@@ -93,6 +100,8 @@ rocksdb::Options rocks_options() {
 
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.prefix_extractor = std::make_shared<CustomerPrefix>();
+  options.memtable_prefix_bloom_size_ratio = kWriteBufferBloomShare;
+  options.memtable_whole_key_filtering = true;
   options.write_buffer_size = kWriteBufferBytes;
   options.max_write_buffer_number = kMaxWriteBuffers;
   options.max_open_files = kMaxOpenFiles;
