@@ -12,7 +12,8 @@
 
 namespace weir::codec {
 
-/// Parses a weir.v1.CheckRequest into `check`, whose memory is reused.
+/// Parses a weir.v1.CheckRequest into `check`, whose memory is reused. Of an attribute that is sent
+/// twice the last counts, as in every map of Protobuf.
 Status parse_check_proto(std::string_view body, Check& check);
 
 /// Parses a weir.v1.BatchRequest; more than kMaxChecksPerBatch is ErrorCode::too_large. Every item

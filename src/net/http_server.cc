@@ -52,7 +52,7 @@ class HttpServer::Impl {
   Result<Endpoint> start();
   bool drain(Nanos patience_ns);
   void stop();
-  std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
+  std::size_t connections() const { return connections_.load(); }
 
  private:
   Result<tcp::endpoint> resolve();
@@ -183,15 +183,15 @@ void HttpServer::Impl::close_acceptor() {
 }
 
 void HttpServer::Impl::connection_closed() {
-  if (connections_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (!draining_.load(std::memory_order_acquire)) return;
+  // Sequentially consistent, as in `drain`: either this sees draining_, or `drain` sees the 0.
+  if (connections_.fetch_sub(1) != 1 || !draining_.load()) return;
   const std::lock_guard lock(mutex_);
   all_closed_.notify_all();
 }
 
 bool HttpServer::Impl::drain(Nanos patience_ns) {
   if (threads_.empty()) return true;
-  draining_.store(true, std::memory_order_release);
+  draining_.store(true);
   std::mutex mutex;
   std::condition_variable condition;
   bool closed = false;
