@@ -1,0 +1,71 @@
+// The commands of the `weir` program, each as plain options and a function from them to an exit
+// status. program.cc fills the options from flags and environment; nothing here knows the parser.
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cli/exit_status.h"
+
+namespace weir::cli {
+
+/// Where a command prints: results to `out`, complaints to `err`.
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+};
+
+struct ServeOptions {
+  std::string config;  ///< path of node.yaml; empty: defaults
+  /// Flag (with its dashes) and value, in the order of the command line: each beats the file.
+  std::vector<std::pair<std::string, std::string>> overrides;
+  int ready_fd = -1;  ///< one JSON line with the bound addresses is written here, then it is closed
+};
+/// Blocks until a signal ends it.
+int run_serve(const ServeOptions& options, Console console);
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  bool json = false;
+};
+int run_validate(const ValidateOptions& options, Console console);
+
+struct CheckOptions {
+  std::string customer;
+  std::vector<std::string> attributes;  ///< `key=value`
+  std::int64_t cost = 1;
+  std::string target = "http://127.0.0.1:8080";
+  bool json = false;
+};
+int run_check(const CheckOptions& options, Console console);
+
+struct ExplainOptions {
+  std::string customer;
+  std::vector<std::string> attributes;  ///< `key=value`
+  std::int64_t cost = 1;
+  std::string admin = "http://127.0.0.1:9090";
+  bool json = false;
+};
+int run_explain(const ExplainOptions& options, Console console);
+
+struct StatusOptions {
+  std::string admin = "http://127.0.0.1:9090";
+  bool json = false;
+};
+int run_status(const StatusOptions& options, Console console);
+
+struct ClusterUpOptions {
+  int regions = 2;
+  int nodes = 5;
+  std::string policy;  ///< empty: a sample
+  std::string data;    ///< empty: a folder in the temporary directory, removed at the end
+  bool chaos = false;
+  bool json = false;
+};
+int run_cluster_up(const ClusterUpOptions& options, Console console);
+
+}  // namespace weir::cli

@@ -1,0 +1,255 @@
+#include "src/server/admin_service.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <charconv>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "src/net/http_message.h"
+#include "src/server/explain.h"
+#include "src/server/status.h"
+
+namespace weir::server {
+namespace {
+
+namespace json = boost::json;
+using net::AdminRequest;
+using net::AdminResponse;
+
+constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
+constexpr const char* kPlainText = "text/plain; charset=utf-8";
+
+AdminResponse error_response(int status, const char* code, std::string field, std::string message) {
+  json::object error{{"code", code}};
+  if (!field.empty()) error["field"] = std::move(field);
+  error["message"] = std::move(message);
+  AdminResponse response;
+  response.status = status;
+  response.body = json::serialize(json::object{{"error", std::move(error)}});
+  return response;
+}
+
+AdminResponse error_response(const Error& error) {
+  int status = 500;
+  switch (error.code) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::unsupported:
+      status = 400;
+      break;
+    case ErrorCode::not_found:
+      status = 404;
+      break;
+    case ErrorCode::too_large:
+      status = 413;
+      break;
+    case ErrorCode::unavailable:
+      status = 503;
+      break;
+    case ErrorCode::io:
+    case ErrorCode::corrupt:
+      break;
+  }
+  return error_response(status, to_string(error.code), error.field, error.message);
+}
+
+AdminResponse wrong_method(const char* allowed) {
+  AdminResponse response =
+      error_response(405, "method_not_allowed", "", std::string("use ") + allowed);
+  response.allow = allowed;
+  return response;
+}
+
+AdminResponse plain(int status, std::string body) {
+  return {status, kPlainText, std::move(body), {}};
+}
+
+/// The check that a query asks about: `customer`, `cost` (default 1), all else attributes.
+Result<Check> check_of(const AdminRequest& request) {
+  Check check;
+  for (const auto& [name, value] : request.query) {
+    if (name == "customer") {
+      check.customer = value;
+    } else if (name == "cost") {
+      const char* end = value.data() + value.size();
+      const auto parsed = std::from_chars(value.data(), end, check.cost);
+      if (parsed.ec != std::errc() || parsed.ptr != end || check.cost < 0) {
+        return failure(ErrorCode::invalid_argument, "cost", "must be a number, 0 or more");
+      }
+    } else {
+      check.attributes.emplace_back(name, value);
+    }
+  }
+  if (Status valid = validate(check); !valid) return tl::unexpected(std::move(valid).error());
+  return check;
+}
+
+}  // namespace
+
+NodeAdminService::NodeAdminService(Parts parts)
+    : parts_(std::move(parts)), started_ns_(parts_.clock->boot_ns()) {}
+
+AdminResponse NodeAdminService::healthz() const { return plain(200, "alive\n"); }
+
+AdminResponse NodeAdminService::readyz() const {
+  const net::Readiness readiness = parts_.readiness();
+  const bool serving = readiness == net::Readiness::serving;
+  return plain(serving ? 200 : 503, std::string(to_string(readiness)) + "\n");
+}
+
+AdminResponse NodeAdminService::metrics() const {
+  return {200, kPrometheusText, parts_.metrics->scrape(), {}};
+}
+
+AdminResponse NodeAdminService::status() const {
+  StatusFacts facts;
+  facts.config = parts_.config;
+  facts.topology = parts_.topology;
+  facts.readiness = parts_.readiness();
+  facts.now_boot_ns = parts_.clock->boot_ns();
+  facts.uptime_ns = facts.now_boot_ns - started_ns_;
+  facts.policy_path = parts_.policy->path();
+  facts.policy = parts_.policy->state();
+  facts.node = parts_.node->state();
+  facts.http = parts_.http;
+  if (parts_.store != nullptr) facts.owners_dormant = parts_.store->approximate_records();
+  if (parts_.limiter != nullptr) {
+    facts.buckets = parts_.limiter->bucket_count();
+    facts.waiting = parts_.limiter->waiting_count();
+    facts.gauges = parts_.limiter->gauges();
+  }
+  AdminResponse response;
+  response.body = status_json(facts);
+  return response;
+}
+
+void NodeAdminService::owners(const std::string& customer, Completion done) const {
+  Check check;
+  check.customer = customer;
+  if (Status valid = validate(check); !valid) {
+    done(error_response(valid.error()));
+    return;
+  }
+  const RegisterId reg =
+      parts_.placement->register_for(Scope::global, parts_.config->region, customer);
+  parts_.node->describe(
+      reg, customer,
+      [customer, done = std::move(done)](const Result<actors::OwnerDescription>& owner) {
+        if (!owner) {
+          done(error_response(owner.error()));
+          return;
+        }
+        json::array replicas;
+        for (const std::string& replica : owner->replicas) replicas.emplace_back(replica);
+        AdminResponse response;
+        response.body = json::serialize(json::object{{"customer", customer},
+                                                     {"node", owner->node},
+                                                     {"region", owner->region},
+                                                     {"epoch", to_string(owner->epoch)},
+                                                     {"replicas", std::move(replicas)}});
+        done(std::move(response));
+      });
+}
+
+void NodeAdminService::explain(const AdminRequest& request, Completion done) const {
+  auto facts = std::make_shared<ExplainFacts>();
+  auto check = check_of(request);
+  if (!check) {
+    done(error_response(check.error()));
+    return;
+  }
+  facts->check = *std::move(check);
+  facts->node = parts_.config->node;
+  facts->region = parts_.config->region;
+  facts->policy = parts_.policy->policy();
+  if (facts->policy == nullptr) {
+    done(error_response(503, "unavailable", "", "no policy yet"));
+    return;
+  }
+  auto then_ask_owners = [this, facts, done = std::move(done)] {
+    ask_owners(*parts_.node, *parts_.placement, *facts->policy, facts->region,
+               facts->check.customer, [this, facts, done](const OwnerAnswers& answers) {
+                 facts->owners = answers;
+                 AdminResponse response;
+                 response.body = explain_json(*facts, *parts_.placement);
+                 done(std::move(response));
+               });
+  };
+  if (parts_.limiter == nullptr) {
+    then_ask_owners();
+    return;
+  }
+  Check look = facts->check;
+  look.cost = 0;
+  Decision decision;
+  const auto decided = parts_.limiter->decide(look, decision);
+  if (!decided) {
+    // More limits match than one check may have: there is no standing, but the reasons are there.
+    then_ask_owners();
+    return;
+  }
+  if (*decided) {
+    facts->look = std::move(decision);
+    then_ask_owners();
+    return;
+  }
+  parts_.limiter->decide_later(look, [facts, then_ask_owners](const Decision& late) {
+    facts->look = late;
+    then_ask_owners();
+  });
+}
+
+void NodeAdminService::kill_owner(const AdminRequest& request, Completion done) const {
+  if (!parts_.config->chaos) {
+    done(error_response(403, "forbidden", "chaos",
+                        "this node takes no chaos: set `chaos: true` in its file, or --chaos"));
+    return;
+  }
+  auto check = check_of(request);
+  if (!check) {
+    done(error_response(check.error()));
+    return;
+  }
+  parts_.node->kill_owner(
+      check->customer, [customer = check->customer, done = std::move(done)](Status killed) {
+        if (!killed) {
+          done(error_response(killed.error()));
+          return;
+        }
+        AdminResponse response;
+        response.body = json::serialize(json::object{{"customer", customer}, {"killed", true}});
+        done(std::move(response));
+      });
+}
+
+void NodeAdminService::handle(const AdminRequest& request, Completion done) {
+  const bool get = request.method == "GET";
+  const auto segments = net::split_path(request.path);
+  if (!segments) return done(error_response(segments.error()));
+  const std::vector<std::string>& path = *segments;
+  const auto is = [&path](std::initializer_list<const char*> wanted) {
+    return std::equal(path.begin(), path.end(), wanted.begin(), wanted.end());
+  };
+  using Answer = AdminResponse (NodeAdminService::*)() const;
+  Answer answer = nullptr;
+  if (is({"metrics"})) answer = &NodeAdminService::metrics;
+  if (is({"healthz"})) answer = &NodeAdminService::healthz;
+  if (is({"readyz"})) answer = &NodeAdminService::readyz;
+  if (is({"v1", "status"})) answer = &NodeAdminService::status;
+  const bool is_owners = path.size() == 3 && path[0] == "v1" && path[1] == "owners";
+  const bool is_explain = is({"v1", "explain"});
+  if (is({"v1", "chaos", "kill-owner"})) {
+    if (request.method != "POST") return done(wrong_method("POST"));
+    return kill_owner(request, std::move(done));
+  }
+  if (answer == nullptr && !is_owners && !is_explain) {
+    return done(error_response(404, "not_found", "", "nothing is here; see API.md, Admin API"));
+  }
+  if (!get) return done(wrong_method("GET"));
+  if (is_owners) return owners(path[2], std::move(done));
+  if (is_explain) return explain(request, std::move(done));
+  done((this->*answer)());
+}
+
+}  // namespace weir::server

@@ -1,0 +1,342 @@
+#include "src/server/server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "actors/node.h"
+#include "regions/placement.h"
+#include "src/config/load.h"
+#include "src/edge/limiter.h"
+#include "src/net/http_server.h"
+#include "src/server/admin_service.h"
+#include "src/server/check_service.h"
+#include "src/server/collector.h"
+#include "src/server/limit_book.h"
+#include "src/server/policy_keeper.h"
+#include "src/server/probe_service.h"
+#include "src/telemetry/names.h"
+
+namespace weir::server {
+namespace {
+
+namespace metric = telemetry::metric;
+
+constexpr const char* kRegionAlone = "local";
+/// Of the time to drain, what requests that have begun may take; the rest is for leases and disk.
+constexpr Nanos kFinishRequestsNs = 4 * kSecond;
+constexpr unsigned kMostHttpThreads = 16;
+
+net::HeaderStyle header_style(config::HeaderStyle style) {
+  switch (style) {
+    case config::HeaderStyle::draft11:
+      return net::HeaderStyle::draft11;
+    case config::HeaderStyle::draft03:
+      return net::HeaderStyle::draft03;
+    case config::HeaderStyle::legacy:
+      return net::HeaderStyle::legacy;
+    case config::HeaderStyle::none:
+      return net::HeaderStyle::none;
+  }
+  return net::HeaderStyle::none;
+}
+
+/// The topology of a node on its own.
+Topology cluster_of_one(const config::NodeConfig& config) {
+  TopologyRegion region;
+  region.name = config.region;
+  region.nodes.push_back({config.node, "", config.listen.cluster.value_or(Endpoint{})});
+  Topology topology;
+  topology.version = 1;
+  topology.regions.push_back(std::move(region));
+  return topology;
+}
+
+/// The topology that the file says, and the node's place in it.
+Result<Topology> load_topology(config::NodeConfig& config) {
+  if (config.topology.empty()) {
+    if (config.region.empty()) config.region = kRegionAlone;
+    return cluster_of_one(config);
+  }
+  auto parsed = config::load_topology(config.topology);
+  if (!parsed) {
+    return failure(ErrorCode::invalid_argument, "topology", config::to_string(parsed.errors));
+  }
+  if (Status fits = config::check_node_in_topology(config, *parsed.value); !fits) {
+    return tl::unexpected(std::move(fits).error());
+  }
+  if (config.region.empty()) {
+    const TopologyRegion* region = parsed.value->region_of(config.node);
+    if (region == nullptr) {
+      return failure(ErrorCode::invalid_argument, "region",
+                     "the topology does not know " + config.node + ": say its region");
+    }
+    config.region = region->name;
+  }
+  return *std::move(parsed.value);
+}
+
+edge::LimiterConfig limiter_config(const config::NodeConfig& config) {
+  edge::LimiterConfig limiter;
+  limiter.node = config.node;
+  limiter.region = config.region;
+  limiter.terms.ttl_ns = config.lease_ttl_ns;
+  limiter.terms.slew_permille = static_cast<std::uint32_t>(config.clock_slew_permille);
+  limiter.wait_ns = config.wait_ns;
+  limiter.expected_edges = config.expected_edges;
+  return limiter;
+}
+
+actors::NodeConfig actor_config(const config::NodeConfig& config, const Topology& topology) {
+  actors::NodeConfig node;
+  node.name = config.node;
+  node.region = config.region;
+  node.edge = config.roles.edge;
+  node.owner = config.roles.owner;
+  if (!config.topology.empty()) node.listen = config.listen.cluster;
+  node.topology = topology;
+  node.terms.ttl_ns = config.lease_ttl_ns;
+  node.terms.slew_permille = static_cast<std::uint32_t>(config.clock_slew_permille);
+  node.chaos = config.chaos;
+  return node;
+}
+
+unsigned http_threads() {
+  return std::clamp(std::thread::hardware_concurrency(), 1U, kMostHttpThreads);
+}
+
+}  // namespace
+
+/// Members are destroyed from the last to the first: listeners, then services, then the actors,
+/// then the limiter that they use.
+struct Server::Impl {
+  Impl(config::NodeConfig node_config, Topology shape, World given)
+      : config(std::move(node_config)),
+        topology(std::move(shape)),
+        world(given),
+        placement(topology),
+        policy(config.policy, *world.clock) {}
+  ~Impl() { stop(); }
+
+  Status start();
+  Status start_actors();
+  Status start_listeners();
+  Status listen(std::unique_ptr<net::HttpServer>& server, const char* field,
+                std::optional<Endpoint>& bound);
+  void stop();
+  net::Readiness readiness() const;
+  void count_reload(const char* result);
+
+  config::NodeConfig config;
+  const Topology topology;
+  const World world;
+  const regions::Placement placement;
+  PolicyKeeper policy;
+  Addresses addresses;
+  /// The limiter wakes the broker through this; null while there is none.
+  std::atomic<actors::Node*> broker{nullptr};
+  std::atomic<bool> draining{false};
+  std::unique_ptr<edge::Limiter> limiter;  ///< null at a node that is no edge
+  std::optional<std::uint64_t> collector;
+  std::unique_ptr<LimiterCheckService> checks;
+  std::unique_ptr<NodeAdminService> admin;
+  std::unique_ptr<ProbeService> probe;
+  std::unique_ptr<actors::Node> node;
+  std::unique_ptr<net::HttpServer> http_server;
+  std::unique_ptr<net::HttpServer> admin_server;
+  std::unique_ptr<net::HttpServer> probe_server;
+};
+
+net::Readiness Server::Impl::readiness() const {
+  if (draining.load(std::memory_order_acquire)) return net::Readiness::draining;
+  return policy.has_policy() ? net::Readiness::serving : net::Readiness::no_policy;
+}
+
+Status Server::Impl::start() {
+  if (auto first = policy.reload(); !first) return tl::unexpected(std::move(first).error());
+  if (Status started = start_actors(); !started) return started;
+  return start_listeners();
+}
+
+Status Server::Impl::start_actors() {
+  if (config.roles.edge) {
+    limiter = std::make_unique<edge::Limiter>(limiter_config(config), *world.clock,
+                                              world.seeds->next_seed(), [this] {
+                                                actors::Node* woken = broker.load();
+                                                if (woken != nullptr) woken->wake_broker();
+                                              });
+    limiter->set_policy(policy.policy());
+    collector = world.metrics->add_collector(limiter_collector(*limiter));
+  }
+  actors::Node::World parts;
+  parts.clock = world.clock;
+  parts.seeds = world.seeds;
+  parts.store = config.roles.owner ? world.store : nullptr;
+  parts.limiter = limiter.get();
+  parts.log = world.log;
+  parts.metrics = world.metrics;
+  auto started = actors::Node::start(actor_config(config, topology), parts,
+                                     std::make_shared<PolicyLimitBook>(policy.policy()));
+  if (!started) return tl::unexpected(std::move(started).error());
+  node = *std::move(started);
+  broker.store(node.get());
+  addresses.cluster_port = node->state().cluster_port;
+  return {};
+}
+
+Status Server::Impl::listen(std::unique_ptr<net::HttpServer>& server, const char* field,
+                            std::optional<Endpoint>& bound) {
+  auto started = server->start();
+  if (!started) {
+    Error error = std::move(started).error();
+    error.field = field;
+    return tl::unexpected(std::move(error));
+  }
+  bound = *started;
+  return {};
+}
+
+Status Server::Impl::start_listeners() {
+  net::HttpServerOptions options;
+  if (limiter != nullptr && config.listen.http) {
+    checks = std::make_unique<LimiterCheckService>(
+        LimiterCheckService::Parts{*limiter, *node, policy, placement, config.region});
+    net::CheckApiOptions api;
+    api.headers = header_style(config.headers);
+    api.jitter_seed = world.seeds->next_seed();
+    api.check_duration =
+        &world.metrics->histogram(metric::kCheckDuration.name, metric::kCheckDuration.help);
+    options.listen = *config.listen.http;
+    options.threads = http_threads();
+    http_server =
+        std::make_unique<net::HttpServer>(options, api, *checks, *world.clock, *world.log);
+    if (Status up = listen(http_server, "listen.http", addresses.http); !up) return up;
+  }
+  NodeAdminService::Parts parts;
+  parts.clock = world.clock;
+  parts.config = &config;
+  parts.topology = &topology;
+  parts.placement = &placement;
+  parts.policy = &policy;
+  parts.metrics = world.metrics;
+  parts.node = node.get();
+  parts.limiter = limiter.get();
+  parts.store = config.roles.owner ? world.store : nullptr;
+  parts.readiness = [this] { return readiness(); };
+  parts.http = addresses.http;
+  admin = std::make_unique<NodeAdminService>(std::move(parts));
+  options.threads = 1;
+  if (config.listen.admin) {
+    options.listen = *config.listen.admin;
+    admin_server = std::make_unique<net::HttpServer>(options, *admin, *world.clock, *world.log);
+    if (Status up = listen(admin_server, "listen.admin", addresses.admin); !up) return up;
+  }
+  if (config.listen.probe) {
+    probe = std::make_unique<ProbeService>(*admin);
+    options.listen = *config.listen.probe;
+    probe_server = std::make_unique<net::HttpServer>(options, *probe, *world.clock, *world.log);
+    if (Status up = listen(probe_server, "listen.probe", addresses.probe); !up) return up;
+  }
+  return {};
+}
+
+void Server::Impl::stop() {
+  for (auto* server : {&http_server, &admin_server, &probe_server}) {
+    if (*server != nullptr) (*server)->stop();
+  }
+  broker.store(nullptr);
+  node.reset();
+  if (collector) world.metrics->remove_collector(*collector);
+  collector.reset();
+}
+
+void Server::Impl::count_reload(const char* result) {
+  world.metrics
+      ->counter(metric::kPolicyReload.name, metric::kPolicyReload.help, {{"result", result}})
+      .add();
+}
+
+Result<std::unique_ptr<Server>> Server::start(config::NodeConfig config, World world) {
+  auto topology = load_topology(config);
+  if (!topology) return tl::unexpected(std::move(topology).error());
+  auto impl = std::make_unique<Impl>(std::move(config), *std::move(topology), world);
+  if (Status started = impl->start(); !started) return tl::unexpected(std::move(started).error());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Server::Addresses Server::addresses() const { return impl_->addresses; }
+const config::NodeConfig& Server::config() const { return impl_->config; }
+
+Status Server::reload() {
+  Impl& impl = *impl_;
+  telemetry::Log& log = *impl.world.log;
+  const auto outcome = impl.policy.reload();
+  if (!outcome) {
+    impl.count_reload("failed");
+    const auto last_good = impl.policy.policy();
+    log.error("policy not reloaded; the last good one stays",
+              {{"policy", impl.config.policy},
+               {"version_in_force", last_good == nullptr ? 0 : last_good->version()},
+               {"error", outcome.error().message}});
+    return tl::unexpected(outcome.error());
+  }
+  const auto policy = impl.policy.policy();
+  if (*outcome == PolicyKeeper::Outcome::unchanged) {
+    impl.count_reload("unchanged");
+    log.info("policy unchanged", {{"policy", impl.config.policy}, {"version", policy->version()}});
+    return {};
+  }
+  // Grantors first: an edge that met the new version before its owner would be refused (D8).
+  impl.node->set_book(std::make_shared<PolicyLimitBook>(policy));
+  if (impl.limiter != nullptr) impl.limiter->set_policy(policy);
+  impl.count_reload("replaced");
+  log.info("policy reloaded", {{"policy", impl.config.policy},
+                               {"version", policy->version()},
+                               {"limits", policy->definition().limits.size()}});
+  return {};
+}
+
+void Server::housekeep() {
+  Impl& impl = *impl_;
+  if (impl.limiter == nullptr) return;
+  for (const edge::Degradation& change : impl.limiter->take_degradations()) {
+    impl.world.metrics
+        ->counter(metric::kDegradedTransitions.name, metric::kDegradedTransitions.help)
+        .add();
+    if (change.degraded) {
+      impl.world.log->warn("owner silent; failure policies decide",
+                           {{"register", to_string(change.reg)}});
+    } else {
+      impl.world.log->info("owner speaks again", {{"register", to_string(change.reg)}});
+    }
+  }
+}
+
+void Server::drain() {
+  Impl& impl = *impl_;
+  const Nanos deadline_ns = add_saturating(impl.world.clock->boot_ns(), kDrainNs);
+  impl.draining.store(true, std::memory_order_release);
+  if (impl.checks != nullptr) impl.checks->begin_drain();
+  if (impl.http_server != nullptr && !impl.http_server->drain(kFinishRequestsNs)) {
+    impl.world.log->warn("connections cut off while draining",
+                         {{"connections", impl.http_server->connections()}});
+  }
+  if (impl.http_server != nullptr) impl.http_server->stop();
+  // Shared: a node that misses its deadline may call after this has returned.
+  const auto done = std::make_shared<std::promise<void>>();
+  auto drained = done->get_future();
+  impl.node->drain(deadline_ns, [done] { done->set_value(); });
+  drained.wait_for(std::chrono::nanoseconds(kDrainNs));
+  if (impl.limiter != nullptr && !impl.limiter->all_returned()) {
+    impl.world.log->warn("leases not returned in time; their owners count them as spent");
+  }
+}
+
+}  // namespace weir::server

@@ -1,0 +1,7 @@
+#include "src/server/version.h"
+
+namespace weir::server {
+
+const char* version() { return WEIR_VERSION; }
+
+}  // namespace weir::server
