@@ -1,0 +1,110 @@
+// Goal: a bad, missing or older file never changes the policy in force, and is reported until a
+// good one comes (FIELD 6).
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "src/server/policy_keeper.h"
+
+namespace weir::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FixedClock final : public Clock {
+ public:
+  Nanos boot_ns() const override { return 0; }
+  Nanos wall_ns() const override { return wall_ns_; }
+  Nanos wall_ns_ = 1'000 * kSecond;
+};
+
+class PolicyKeeperTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "weir-keeper-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path() const { return folder_ + "/policy.yaml"; }
+  void write(int version, const std::string& rate) const {
+    std::ofstream(path()) << "version: " << version
+                          << "\nlimits:\n  - {name: api, scope: global, rate: " << rate << "}\n";
+  }
+
+  std::string folder_;
+  FixedClock clock_;
+};
+
+TEST_F(PolicyKeeperTest, HasNoPolicyBeforeTheFirstGoodFile) {
+  PolicyKeeper keeper(path(), clock_);
+  EXPECT_EQ(keeper.policy(), nullptr);
+  EXPECT_FALSE(keeper.reload());
+  EXPECT_EQ(keeper.policy(), nullptr);
+  EXPECT_TRUE(keeper.state().last_error);
+}
+
+TEST_F(PolicyKeeperTest, TakesAHigherVersion) {
+  PolicyKeeper keeper(path(), clock_);
+  write(1, "5/min");
+  EXPECT_EQ(*keeper.reload(), PolicyKeeper::Outcome::replaced);
+  EXPECT_EQ(keeper.state().loaded_wall_ns, clock_.wall_ns_);
+  const auto first = keeper.policy();
+  EXPECT_EQ(*keeper.reload(), PolicyKeeper::Outcome::unchanged);
+  EXPECT_EQ(keeper.policy(), first);
+  write(2, "6/min");
+  EXPECT_EQ(*keeper.reload(), PolicyKeeper::Outcome::replaced);
+  EXPECT_EQ(keeper.policy()->version(), 2U);
+}
+
+TEST_F(PolicyKeeperTest, KeepsTheLastGoodOneAndSaysWhy) {
+  PolicyKeeper keeper(path(), clock_);
+  write(5, "5/min");
+  ASSERT_TRUE(keeper.reload());
+  const auto good = keeper.policy();
+  const auto refused = [&](const char* what) {
+    clock_.wall_ns_ += kSecond;
+    EXPECT_FALSE(keeper.reload()) << what;
+    EXPECT_EQ(keeper.policy(), good) << what;
+    const auto state = keeper.state();
+    ASSERT_TRUE(state.last_error) << what;
+    EXPECT_NE(state.last_error->find(path()), std::string::npos) << *state.last_error;
+    EXPECT_EQ(state.last_error_wall_ns, clock_.wall_ns_);
+  };
+  write(6, "much");
+  refused("a broken file");
+  write(4, "5/min");
+  refused("a lower version");
+  write(5, "9/min");
+  refused("the same version with other content");
+  std::ofstream(path()) << "";
+  refused("an empty file");
+  fs::remove(path());
+  refused("no file");
+  write(6, "9/min");
+  EXPECT_TRUE(keeper.reload());
+  EXPECT_FALSE(keeper.state().last_error) << "a good file ends the report";
+}
+
+TEST_F(PolicyKeeperTest, ReportsEveryMistakeWithItsPlace) {
+  PolicyKeeper keeper(path(), clock_);
+  std::ofstream(path()) << "version: x\nlimits:\n  - {name: api, scope: globl, rate: 2}\n";
+  EXPECT_FALSE(keeper.reload());
+  const std::string error = *keeper.state().last_error;
+  EXPECT_NE(error.find(path() + ":1:"), std::string::npos) << error;
+  EXPECT_NE(error.find(path() + ":3:"), std::string::npos) << error;
+  EXPECT_NE(error.back(), '\n');
+}
+
+TEST_F(PolicyKeeperTest, RefusesAnAlgorithmThatIsNotServed) {
+  PolicyKeeper keeper(path(), clock_);
+  std::ofstream(path()) << "version: 1\nlimits:\n  - {name: m, scope: global, quota: 9, window: "
+                           "month}\n";
+  EXPECT_FALSE(keeper.reload());
+}
+
+}  // namespace
+}  // namespace weir::server
