@@ -50,9 +50,11 @@ need_packages "$build/packages.log" "${build_packages[@]}" "${test_packages[@]}"
 
 say "checking the format (clang-format)"
 command -v clang-format >/dev/null || fail "clang-format is not installed"
-if ! find src actors regions test -type f \( -name '*.h' -o -name '*.cc' \) -print0 |
-  xargs -0 -r -n 8 -P "$jobs" clang-format --dry-run -Werror; then
-  fail "the files above are not formatted; mend them with: clang-format -i FILE"
+if ! complaints=$(find src actors regions test -type f \( -name '*.h' -o -name '*.cc' \) -print0 |
+  xargs -0 -r clang-format --dry-run -Werror 2>&1); then
+  mapfile -t unformatted < <(sed -n 's/^\([^ ]*\):[0-9]*:[0-9]*: error: code should be.*/\1/p' <<<"$complaints" | sort -u)
+  ((${#unformatted[@]} > 0)) || fail "clang-format says: $complaints"
+  fail "not formatted; mend with: clang-format -i ${unformatted[*]}"
 fi
 
 say "configuring preset $preset"
