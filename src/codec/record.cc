@@ -80,7 +80,6 @@ Status check_record(const v1::LedgerRecord& stored) {
     return corrupt("version.epoch.node", "is longer than 64 bytes");
   }
   if (stored.boot_id().size() > kMaxBootIdBytes) return corrupt("boot_id", "is too long");
-  if (stored.boot_ns() < 0) return corrupt("boot_ns", "must not be negative");
   if (stored.wall_ns() < 0) return corrupt("wall_ns", "must not be negative");
   if (auto status = check_numbers(stored.numbers(), stored.fraction()); !status) return status;
   return check_lessees(stored);

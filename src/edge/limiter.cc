@@ -120,7 +120,11 @@ void Limiter::Impl::reschedule(Stripe& stripe, Entry& entry, Nanos now_ns) {
   const auto wanted = demand(stripe, entry, now_ns, true);
   Nanos next_ns = entry.holder.next_deadline(wanted, config_.terms, now_ns);
   if (!wanted.leave) next_ns = std::min(next_ns, add_saturating(entry.used_ns, idle_ns_));
-  if (wanted.leave && entry.holder.empty()) next_ns = std::max(now_ns, entry.used_ns + idle_ns_);
+  if (wanted.leave && entry.holder.empty()) {
+    // Nothing is left to do but to leave: with the last heap item that points here.
+    if (entry.in_heap > 0 && (entry.evicted || now_ns - entry.used_ns >= idle_ns_)) return;
+    next_ns = entry.evicted ? now_ns : std::max(now_ns, entry.used_ns + idle_ns_);
+  }
   schedule(stripe, entry, next_ns);
 }
 
@@ -369,11 +373,28 @@ Nanos Limiter::Impl::collect(std::vector<LeaseRequest>& out) {
   return next_ns;
 }
 
+Limiter::Impl::Part* Limiter::Impl::part_of_bucket(std::string_view bucket) {
+  const auto length = take_varint(bucket);
+  if (!length || *length > bucket.size()) return nullptr;
+  return &part_of(bucket.substr(0, *length));
+}
+
+void Limiter::Impl::ask_again_now(const LeaseAnswer& answer) {
+  Part* part = part_of_bucket(answer.bucket);
+  if (part == nullptr) return;
+  const std::lock_guard lock(part->stripe.mutex);
+  const auto found = part->stripe.entries.find(std::string_view(answer.bucket));
+  if (found == part->stripe.entries.end()) return;
+  Entry& entry = *found->second;
+  if (!entry.holder.redirected(answer)) return;
+  schedule(part->stripe, entry, clock_.boot_ns());
+  wake_at(entry.scheduled_ns);
+}
+
 void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
-  std::string_view bytes = answer.bucket;
-  const auto length = take_varint(bytes);
-  if (!length || *length > bytes.size()) return;
-  Part& part = part_of(bytes.substr(0, *length));
+  Part* at = part_of_bucket(answer.bucket);
+  if (at == nullptr) return;
+  Part& part = *at;
   Stripe::Finished finished;
   {
     const std::lock_guard lock(part.stripe.mutex);
@@ -455,6 +476,7 @@ void Limiter::decide_later(const Check& check, Completion done) {
 }
 Nanos Limiter::collect(std::vector<LeaseRequest>& out) { return impl_->collect(out); }
 void Limiter::on_answer(const LeaseAnswer& answer) { impl_->on_answer(answer); }
+void Limiter::ask_again_now(const LeaseAnswer& answer) { impl_->ask_again_now(answer); }
 void Limiter::set_live_edges(std::uint32_t count) { impl_->set_live_edges(count); }
 void Limiter::set_round_trip(const RegisterId& reg, Nanos round_trip_ns) {
   impl_->set_round_trip(reg, round_trip_ns);

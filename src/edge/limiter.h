@@ -86,6 +86,8 @@ class Limiter {
   Nanos collect(std::vector<LeaseRequest>& out);
   /// An answer or a push from a grantor. Completes the checks it decides.
   void on_answer(const LeaseAnswer& answer);
+  /// The request that `answer` redirects goes out again with the next `collect` (before on_answer).
+  void ask_again_now(const LeaseAnswer& answer);
   /// Edges that answer checks now, as last heard (I3).
   void set_live_edges(std::uint32_t count);
   /// The round trip to the node that owns `reg`, for keys that have not measured their own yet.

@@ -25,6 +25,7 @@ class Limiter::Impl {
   void decide_later(const Check& check, Completion done);
   Nanos collect(std::vector<LeaseRequest>& out);
   void on_answer(const LeaseAnswer& answer);
+  void ask_again_now(const LeaseAnswer& answer);
   void set_live_edges(std::uint32_t count) { live_edges_.store(count, std::memory_order_relaxed); }
   void set_round_trip(const RegisterId& reg, Nanos round_trip_ns);
   void begin_return();
@@ -42,6 +43,7 @@ class Limiter::Impl {
     std::unique_ptr<Evaluation> evaluation;
   };
 
+  Part* part_of_bucket(std::string_view bucket);
   Part& part_of(std::string_view customer) { return parts_[slot_of(customer) % kStripes]; }
   Evaluation& evaluation_of(Part& part);
   static Result<bool> too_many();

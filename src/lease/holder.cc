@@ -56,13 +56,22 @@ bool Holder::due_to_wait(const Demand& demand, const LeaseTerms& terms, Nanos no
 
 bool Holder::due_to_prefetch(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
   if (demand.strict || parked(terms, now_ns) || denied(1, now_ns)) return false;
+  // Asking early would only park beside tokens that block the bucket until they are reported spent.
+  if (all_out() && held_ > 0) return false;
   const std::int64_t rate = rate_per_s(now_ns);
   const Nanos lead_ns = demand.round_trip_ns + demand.round_trip_ns / 2 + kCommitAllowanceNs;
   return held_ <= tokens_in(rate, lead_ns) && goal(demand, terms, now_ns) > held_;
 }
 
+/// What has been spent blocks the bucket until it is told (G1): at once when nothing at all is free
+/// and this holder has nothing left either, else every now and then.
+bool Holder::due_to_report(Nanos now_ns) const {
+  if (!clamp_binds() || !unreported()) return false;
+  return (all_out() && held_ == 0) || now_ns >= sent_ns_ + kReportEveryNs;
+}
+
 bool Holder::due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
-  if (open_) return now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
+  if (open_) return resend_now_ || now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
   if (demand.leave) return held_ > 0 || unreported() || parked(terms, now_ns);
   if (recalled_ && held_ > 0 && demand.waiting == 0 && now_ns >= used_ns_ + kBusyNs) return true;
   if (due_to_wait(demand, terms, now_ns)) return true;
@@ -70,12 +79,12 @@ bool Holder::due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) co
   if (demand.strict) return (held_ > 0 || unreported()) && demand.waiting == 0;
   if (due_to_prefetch(demand, terms, now_ns)) return true;
   if (given_back_ != reported_given_back_) return true;
-  if (clamp_binds() && unreported() && now_ns >= sent_ns_ + kReportEveryNs) return true;
+  if (due_to_report(now_ns)) return true;
   return held_ > 0 && now_ns >= renew_ns(demand, terms) && now_ns >= sent_ns_ + kLostAfterNs;
 }
 
 Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
-  if (open_) return sent_ns_ + lost_after_ns(demand.round_trip_ns);
+  if (open_) return resend_now_ ? now_ns : sent_ns_ + lost_after_ns(demand.round_trip_ns);
   if (due(demand, terms, now_ns)) return now_ns;
   Nanos next_ns = kForever;
   if (parked(terms, now_ns)) next_ns = std::min(next_ns, first_sent_ns_ + terms.ttl_ns / 2);
@@ -99,15 +108,21 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
   if (!due(demand, terms, now_ns)) return std::nullopt;
   if (open_) {
     open_ = parked_ = false;
-    lost_ = static_cast<std::uint8_t>(std::min(lost_ + 1, 20));
+    if (!resend_now_) lost_ = static_cast<std::uint8_t>(std::min(lost_ + 1, 20));
+    resend_now_ = false;
     if (!has_reason(demand)) return std::nullopt;
   }
+  const bool leaves = demand.leave || (recalled_ && demand.waiting == 0);
+  // Asking ahead is asking for whole checks: parts of one would lie idle at several edges (E6).
+  std::int64_t need = demand.need;
+  if (need == 0 && !leaves && !demand.strict && held_ < unit_) {
+    need = goal(demand, terms, now_ns) > held_ ? unit_ : 0;
+  }
   const bool gives_up =
-      demand.leave || recalled_ || demand.need > held_ || (demand.strict && demand.waiting == 0);
+      demand.leave || recalled_ || need > held_ || (demand.strict && demand.waiting == 0);
   if (incarnation_ == 0 || restart_ || lease_is_gone(terms, now_ns)) {
     restart(demand.fresh_incarnation);
   }
-  const bool leaves = demand.leave || (recalled_ && demand.waiting == 0);
   // Whoever asks for more than it holds gives up what it holds (E6); F1 does not apply to an edge.
   if (gives_up) held_ = 0;
   recalled_ = false;
@@ -121,15 +136,16 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
   request.rate_per_s = rate_per_s(now_ns);
   request.strict = demand.strict;
   if (!leaves) {
-    request.need = demand.need;
+    request.need = need;
     const std::int64_t most = std::max(demand.waiting, goal(demand, terms, now_ns));
-    request.want = std::max(demand.need, subtract_saturating(most, held_));
+    request.want = std::max(need, subtract_saturating(most, held_));
     request.want = std::max<std::int64_t>(0, request.want);
   }
   reported_spent_ = spent_total_;
   reported_given_back_ = request.given_back;
   asked_need_ = std::max<std::int64_t>(1, request.need);
   first_sent_ns_ = sent_ns_ = now_ns;
+  resend_now_ = false;
   open_ = true;
   parked_ = false;
   return request;

@@ -77,7 +77,10 @@ class Holder {
   /// Negative cost: goes to the owner with the next request (D7).
   void give_back(std::int64_t tokens) { given_back_ = add_saturating(given_back_, tokens); }
   /// Every check, admitted or not, once.
-  void note_demand(std::int64_t tokens, Nanos now_ns) { demand_.add(tokens, now_ns); }
+  void note_demand(std::int64_t tokens, Nanos now_ns) {
+    demand_.add(tokens, now_ns);
+    unit_ = tokens;
+  }
 
   /// True when a denial learnt from the owner settles a check of this cost now (E7).
   bool denied(std::int64_t cost, Nanos now_ns) const {
@@ -103,6 +106,14 @@ class Holder {
   Nanos next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
   Heard on_answer(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns);
 
+  /// Somebody else owns the bucket: the open request is due again at once. False: it is not that
+  /// request.
+  bool redirected(const LeaseAnswer& answer) {
+    if (!open_ || answer.lessee.incarnation != incarnation_ || answer.sequence != sequence_)
+      return false;
+    resend_now_ = true;
+    return true;
+  }
   /// True while a request is unanswered.
   bool open() const { return open_; }
   /// When the unanswered request was sent; its answer's arrival measures the round trip.
@@ -128,6 +139,10 @@ class Holder {
   bool clamp_binds() const {
     return capacity_ > 0 && known_level_ >= capacity_ - known_outstanding_;
   }
+  /// True when, as last told, every token of the bucket is out on lease: none flows in until
+  /// somebody reports what it has spent.
+  bool all_out() const { return clamp_binds() && known_level_ == 0; }
+  bool due_to_report(Nanos now_ns) const;
   void restart(std::uint64_t incarnation);
   bool lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const;
   Nanos renew_ns(const Demand& demand, const LeaseTerms& terms) const;
@@ -138,6 +153,7 @@ class Holder {
   Nanos deadline_ns_ = 0;
   Nanos used_ns_ = 0;
   DemandMeter demand_;
+  std::int64_t unit_ = 1;  ///< cost of the latest check: less than this is of no use
 
   std::uint64_t incarnation_ = 0;  ///< 0: none yet
   std::uint32_t sequence_ = 0;
@@ -145,6 +161,7 @@ class Holder {
   bool open_ = false;
   bool parked_ = false;  ///< the latest sequence may still be granted
   bool recalled_ = false;
+  bool resend_now_ = false;  ///< redirected: the open request counts as lost already
   bool restart_ = false;
   bool established_ = false;  ///< the grantor has an entry of this incarnation
   Nanos first_sent_ns_ = 0;   ///< of the latest sequence

@@ -233,13 +233,20 @@ void Ledger::unpark(Entry& entry) {
   entry.asked_again = false;
 }
 
+/// When a parked request is given up.
+Nanos Ledger::parked_until(const Entry& entry) const {
+  const Nanos end_ns = add_saturating(entry.heard_ns, terms_.ttl_ns / kParkedPartOfTtl);
+  if (!entry.asked_again) return end_ns;
+  return std::min(end_ns, add_saturating(entry.refreshed_ns, kAskAgainNs));
+}
+
 Ledger::Outcome Ledger::tick(Nanos now_ns) {
   Outcome out;
   const std::size_t before = entries_.size();
   advance(now_ns);
   out.changed = entries_.size() != before;
   for (auto& [lessee, entry] : entries_) {
-    if (entry.parked && now_ns - entry.heard_ns >= terms_.ttl_ns / kParkedPartOfTtl) unpark(entry);
+    if (entry.parked && now_ns >= parked_until(entry)) unpark(entry);
   }
   serve(now_ns, out);
   refresh_parked(now_ns, out);

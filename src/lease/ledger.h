@@ -22,15 +22,22 @@
 
 namespace weir::lease {
 
-/// A parked request is dropped after this part of the TTL, and is answered `ask_again` instead of
-/// tokens after half of that (PROTOCOL G3).
+/// A parked request is dropped after half of the TTL, and is answered `ask_again` instead of tokens
+/// after this part of it (PROTOCOL G3).
 inline constexpr Nanos kParkedPartOfTtl = 2;
+inline constexpr std::int64_t kTooOldPermille = 350;
+/// One turn of all parked lessees under sustained overload takes at most this part of the TTL: short
+/// enough that nobody's request gets too old meanwhile.
+inline constexpr std::int64_t kTurnPermille = 400;
+/// What was saved for a lessee that has been bidden to ask again waits this long for it, then it is
+/// for the others.
+inline constexpr Nanos kAskAgainNs = 250 * kMillisecond;
 /// Parked lessees hear `empty` again this often, so that what they tell their callers is never
 /// older than a second (PROTOCOL E7) and nobody polls.
 inline constexpr Nanos kParkedRefreshNs = 800 * kMillisecond;
 /// Under sustained overload parked lessees are served in portions of this many tokens or this much
 /// refill, whichever is more, instead of token by token.
-inline constexpr std::int64_t kPortionTokens = 5;
+inline constexpr std::int64_t kPortionTokens = 8;
 inline constexpr Nanos kPortionNs = 100 * kMillisecond;
 /// At lower demand they are served in portions of this much refill, below what a check waits.
 inline constexpr Nanos kShortPortionNs = 20 * kMillisecond;
@@ -135,14 +142,17 @@ class Ledger {
   void answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out);
 
   void serve(Nanos now_ns, Outcome& out);
+  void grant_saved(Nanos now_ns, Outcome& out);
   void share_out(const std::map<LesseeId, std::int64_t>& targets);
+  void pool(const std::map<LesseeId, std::int64_t>& targets);
   std::map<LesseeId, std::int64_t> targets(Nanos now_ns) const;
   std::int64_t target(const Entry& entry, std::int64_t taper, std::int64_t portion) const;
   std::int64_t portion() const;
   void grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out);
   void refresh_parked(Nanos now_ns, Outcome& out);
   void recall_idle(Nanos now_ns, Outcome& out);
-  void unpark(Entry& entry);
+  static void unpark(Entry& entry);
+  Nanos parked_until(const Entry& entry) const;
 
   LeaseAnswer answer(const LesseeId& lessee, const Entry& entry, LeaseStatus status) const;
   Nanos retry_for(const LesseeId& lessee, const Entry& entry, Nanos now_ns) const;

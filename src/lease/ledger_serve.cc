@@ -19,9 +19,10 @@ std::int64_t narrow(Wide value) {
 }  // namespace
 
 /// The portion in which parked lessees are served instead of token by token: kShortPortionNs of
-/// refill, which whoever waits hardly notices; and while demand is at least one and a half times
+/// refill, which whoever waits hardly notices; and while demand is at least one and a quarter times
 /// the rate, so that most checks are denied anyway, more. Never so much that one turn of all takes
-/// a third of the TTL.
+/// longer than requests live, nor more than fits in the bucket for each of them: what never fits is never
+/// granted.
 std::int64_t Ledger::portion() const {
   Wide demand = 0;
   std::int64_t parked = 0;
@@ -32,10 +33,12 @@ std::int64_t Ledger::portion() const {
   if (parked == 0) return 0;
   const Wide count = numbers_.rate_count;
   const Wide period = numbers_.rate_period_ns;
-  const bool overloaded = demand * period * 2 >= count * kSecond * 3;
+  const bool overloaded = demand * period * 4 >= count * kSecond * 5;
   const Wide by_time = count * (overloaded ? kPortionNs : kShortPortionNs) / period;
-  const Wide by_turn = count * (terms_.ttl_ns / 3) / period / parked;
-  return narrow(std::min(overloaded ? std::max<Wide>(by_time, kPortionTokens) : by_time, by_turn));
+  const Wide by_turn = count * (terms_.ttl_ns / 1000 * kTurnPermille) / period / parked;
+  const Wide by_room = ceiling() / parked;
+  const Wide wanted = overloaded ? std::max<Wide>(by_time, kPortionTokens) : by_time;
+  return narrow(std::min({wanted, by_turn, by_room}));
 }
 
 /// What a parked lessee waits for: as much as it wants within the taper or its portion, at least
@@ -95,13 +98,55 @@ void Ledger::share_out(const std::map<LesseeId, std::int64_t>& targets) {
   }
 }
 
-void Ledger::serve(Nanos now_ns, Outcome& out) {
-  const auto goals = targets(now_ns);
-  if (!goals.empty()) share_out(goals);
-  for (const auto& [lessee, goal] : goals) {
-    Entry& entry = entries_.at(lessee);
-    if (entry.credit >= goal && !entry.asked_again) grant(lessee, entry, now_ns, out);
+/// Breaks the tie of a full bucket in which nobody has enough: needs that save up side by side
+/// would wait for each other for ever (limit 5, cost 3, three edges: 2, 2 and 1). Whoever lacks
+/// least takes it from those who lack most; they keep the rest and come first in their turn.
+void Ledger::pool(const std::map<LesseeId, std::int64_t>& targets) {
+  if (level_.tokens < ceiling()) return;
+  const auto lack = [&](const auto& it) { return it->second - entries_.at(it->first).credit; };
+  std::vector<std::map<LesseeId, std::int64_t>::const_iterator> savers;
+  for (auto it = targets.begin(); it != targets.end(); ++it) {
+    if (lack(it) <= 0) return;
+    savers.push_back(it);
   }
+  if (savers.empty()) return;
+  std::stable_sort(savers.begin(), savers.end(),
+                   [&](const auto& a, const auto& b) { return lack(a) < lack(b); });
+  Entry& first = entries_.at(savers.front()->first);
+  std::int64_t missing = lack(savers.front());
+  if (missing > level_.tokens - first.credit) return;
+  const std::int64_t loose = std::min(missing, free());
+  first.credit += loose;
+  missing -= loose;
+  for (auto it = savers.rbegin(); missing > 0 && it != savers.rend() - 1; ++it) {
+    Entry& other = entries_.at((*it)->first);
+    const std::int64_t moved = std::min(missing, other.credit);
+    other.credit -= moved;
+    first.credit += moved;
+    missing -= moved;
+  }
+}
+
+/// Grants whatever is saved up. What one gets lowers the taper of the others, so look again until
+/// nobody has enough.
+void Ledger::grant_saved(Nanos now_ns, Outcome& out) {
+  for (bool again = true; again;) {
+    again = false;
+    const auto goals = targets(now_ns);
+    if (goals.empty()) return;
+    share_out(goals);
+    pool(goals);
+    for (const auto& [lessee, goal] : goals) {
+      Entry& entry = entries_.at(lessee);
+      if (entry.credit < goal || entry.asked_again) continue;
+      grant(lessee, entry, now_ns, out);
+      again = again || !entry.parked;
+    }
+  }
+}
+
+void Ledger::serve(Nanos now_ns, Outcome& out) {
+  grant_saved(now_ns, out);
   for (auto& [lessee, entry] : entries_) {
     if (!entry.parked || entry.answered) continue;
     // Parked just now: it hears at once that there is nothing yet (G3). What it holds lives on.
@@ -121,7 +166,7 @@ void Ledger::serve(Nanos now_ns, Outcome& out) {
 /// Grants a parked lessee what has been saved for it, or bids it ask again when its request is so
 /// old that the tokens would arrive with little of their life left (G3).
 void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out) {
-  if (now_ns - entry.heard_ns > terms_.ttl_ns / (2 * kParkedPartOfTtl)) {
+  if (now_ns - entry.heard_ns > terms_.ttl_ns / 1000 * kTooOldPermille) {
     entry.asked_again = true;
     entry.refreshed_ns = now_ns;
     out.now.push_back(answer(lessee, entry, LeaseStatus::ask_again));
@@ -206,7 +251,7 @@ Nanos Ledger::retry_for(const LesseeId& lessee, const Entry& entry, Nanos now_ns
   std::int64_t ahead = 0;
   for (const auto& [other, other_goal] : goals) {
     if (other == lessee) continue;
-    ahead = add_saturating(ahead, std::min(missing, other_goal - entries_.at(other).credit));
+    ahead = add_saturating(ahead, std::min(missing, other_goal));
   }
   const std::int64_t tokens =
       add_saturating(reserved(), add_saturating(missing, std::max<std::int64_t>(0, ahead)));
@@ -224,8 +269,9 @@ Nanos Ledger::next_service() const {
     if (!entry.asked_again && goal > entry.credit) missing = std::min(missing, goal - entry.credit);
   }
   if (missing == INT64_MAX) return kForever;
-  const std::int64_t tokens = add_saturating(reserved(), missing);
-  if (tokens > ceiling()) return kForever;
+  // A full bucket breaks ties (see pool), after that only another request changes anything.
+  const std::int64_t tokens = std::min(add_saturating(reserved(), missing), ceiling());
+  if (tokens <= level_.tokens) return kForever;
   return limit::time_until(level_, numbers_, tokens);
 }
 
@@ -236,7 +282,7 @@ Nanos Ledger::next_deadline() const {
     next_ns = std::min(next_ns, entry.expires_ns);
     if (!entry.parked) continue;
     waiting = true;
-    next_ns = std::min(next_ns, add_saturating(entry.heard_ns, terms_.ttl_ns / kParkedPartOfTtl));
+    next_ns = std::min(next_ns, parked_until(entry));
     if (!entry.asked_again) {
       next_ns = std::min(next_ns, add_saturating(entry.refreshed_ns, kParkedRefreshNs));
     }

@@ -31,10 +31,10 @@ struct LeaseRequest {
 };
 
 enum class LeaseStatus : std::uint8_t {
-  granted = 1,    ///< `granted` tokens (may be 0: the report is booked and the TTL extended)
-  empty = 2,      ///< nothing to give now; `retry_ns` says when `need` fits. TTL not extended
-  unknown = 3,    ///< no such entry: drop what you hold, start a new incarnation
-  pending = 4,    ///< not decided yet (relay upstream, activation); keep waiting
+  granted = 1,  ///< `granted` tokens (may be 0: the report is booked and the TTL extended)
+  empty = 2,    ///< nothing to give now; `retry_ns` says when `need` fits; the request stays parked
+  unknown = 3,  ///< no such entry: drop what you hold, start a new incarnation
+  pending = 4,  ///< not decided yet (relay upstream, activation); keep waiting
   not_owner = 5,  ///< ask `owner_hint`
   no_limit = 6,   ///< the grantor's policy has no such limit
   crowded = 7,    ///< the record has its most lessees; ask a relay

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -192,6 +193,25 @@ struct Beat {
 
   friend bool operator==(const Beat&, const Beat&) = default;
 };
+
+/// What a replica has promised and joined in one register. Stored as a whole, small; the format is
+/// for ever: varints and counted texts as in BucketKey, first a format number (1).
+struct RegisterState {
+  Epoch promise;
+  bool votes = false;
+  std::uint64_t generation = 0;
+  std::vector<StoreMark> first_start;  ///< the list that it joined (C3)
+  std::vector<StoreMark> known;        ///< store numbers noted with promises (C2); never lowered
+
+  friend bool operator==(const RegisterState&, const RegisterState&) = default;
+};
+std::string encode(const RegisterState& state);
+Result<RegisterState> decode_register_state(std::string_view bytes);
+
+/// The key of a register in a store's meta values: "register/" and the register; parsed back by the
+/// second.
+std::string meta_key(const RegisterId& reg);
+std::optional<RegisterId> register_of_meta_key(std::string_view key);
 
 using RegisterMessage =
     std::variant<Prepare, Promise, Read, ReadReply, Accept, Accepted, Poll, PollReply, Scan,

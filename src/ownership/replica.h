@@ -25,17 +25,6 @@ namespace weir::ownership {
 /// Most records of one scan page or one install, so that heartbeats pass between them.
 inline constexpr std::size_t kScanPage = 256;
 
-/// What a replica has promised and joined in one register. Stored as a whole, small.
-struct RegisterState {
-  Epoch promise;
-  bool votes = false;
-  std::uint64_t generation = 0;
-  std::vector<StoreMark> first_start;  ///< the list that it joined (C3)
-  std::vector<StoreMark> known;        ///< store numbers noted with promises (C2); never lowered
-
-  friend bool operator==(const RegisterState&, const RegisterState&) = default;
-};
-
 /// The records as the replica reads them; a thin view over the store, in the simulator and in the
 /// actors.
 class RecordReader {

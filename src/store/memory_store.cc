@@ -58,7 +58,7 @@ Status MemoryStore::write(const WriteBatch& batch) {
 void MemoryStore::put(const RecordWrite& write, const AcceptanceStamp& accepted, Undo* undo) {
   std::string key = record_key(write.reg, write.record.bucket);
   if (undo != nullptr) undo->records.emplace_back(key, value_in(records_, key));
-  records_.insert_or_assign(std::move(key), Entry{write.record, accepted});
+  records_.insert_or_assign(std::move(key), Entry{write.record, before(accepted, write.age_ns)});
 }
 
 void MemoryStore::put_meta(const std::string& key, const std::string& value, Undo* undo) {

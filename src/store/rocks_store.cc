@@ -230,9 +230,10 @@ Status RocksStore::write(const WriteBatch& batch) {
   }
   if (batch.empty()) return {};
   const AcceptanceStamp accepted = now();
-  const codec::RecordStamp stamp{accepted.boot_id, accepted.boot_ns, accepted.wall_ns};
   rocksdb::WriteBatch rocks_batch;
   for (const RecordWrite& write : batch.records) {
+    const AcceptanceStamp stamped = before(accepted, write.age_ns);
+    const codec::RecordStamp stamp{stamped.boot_id, stamped.boot_ns, stamped.wall_ns};
     rocks_batch.Put(record_key(write.reg, write.record.bucket),
                     codec::encode_record(write.record, stamp));
   }

@@ -4,6 +4,12 @@
 
 namespace weir::store {
 
+AcceptanceStamp before(AcceptanceStamp stamp, Nanos age_ns) {
+  stamp.boot_ns = subtract_saturating(stamp.boot_ns, age_ns);
+  stamp.wall_ns = subtract_saturating(stamp.wall_ns, age_ns);
+  return stamp;
+}
+
 Nanos age_of(const AcceptanceStamp& accepted, const AcceptanceStamp& now,
              Nanos max_clock_error_ns) {
   // An unknown boot id equals no other: the boot clock may have started anew in between.

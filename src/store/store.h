@@ -23,6 +23,7 @@ namespace weir::store {
 struct RecordWrite {
   RegisterId reg;
   StoredRecord record;
+  Nanos age_ns = 0;  ///< of a copy (PROTOCOL C2): it was accepted that long ago; 0: now
 
   friend bool operator==(const RecordWrite&, const RecordWrite&) = default;
 };
@@ -77,6 +78,8 @@ struct AcceptanceStamp {
 
   friend bool operator==(const AcceptanceStamp&, const AcceptanceStamp&) = default;
 };
+/// The stamp of something accepted `age_ns` before `stamp`: copies keep their age (PROTOCOL C2).
+AcceptanceStamp before(AcceptanceStamp stamp, Nanos age_ns);
 Nanos age_of(const AcceptanceStamp& accepted, const AcceptanceStamp& now, Nanos max_clock_error_ns);
 
 }  // namespace weir::store

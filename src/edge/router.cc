@@ -1,0 +1,56 @@
+#include "src/edge/router.h"
+
+#include <algorithm>
+
+namespace weir::edge {
+namespace {
+
+/// Redirects in a row that are followed at once; after that the request waits for its repetition.
+constexpr int kMaxRedirects = 4;
+
+}  // namespace
+
+void Router::next_in_rank(const RegisterId& reg, Route& route) const {
+  const std::vector<std::string>& nodes = replicas_(reg);
+  if (nodes.empty()) return;
+  const auto at = std::find(nodes.begin(), nodes.end(), route.node);
+  route.node = at == nodes.end() || at + 1 == nodes.end() ? nodes.front() : *(at + 1);
+}
+
+const std::string& Router::target(const RegisterId& reg, Nanos now_ns) {
+  Route& route = routes_[reg];
+  if (route.node.empty()) next_in_rank(reg, route);
+  if (route.silent_since_ns == 0) {
+    route.silent_since_ns = now_ns;
+  } else if (now_ns - route.silent_since_ns >= kRouteSilenceNs) {
+    next_in_rank(reg, route);
+    route.silent_since_ns = now_ns;
+    route.redirects = 0;
+  }
+  return route.node;
+}
+
+void Router::heard(const RegisterId& reg, const std::string& from) {
+  Route& route = routes_[reg];
+  route.node = from;
+  route.silent_since_ns = 0;
+  route.redirects = 0;
+}
+
+bool Router::redirected(const RegisterId& reg, const std::string& from, const std::string& hint) {
+  Route& route = routes_[reg];
+  if (route.node != from) return false;
+  if (hint.empty() || hint == from) {
+    next_in_rank(reg, route);
+    return false;
+  }
+  route.node = hint;
+  return ++route.redirects <= kMaxRedirects;
+}
+
+void Router::reset(Replicas replicas) {
+  replicas_ = std::move(replicas);
+  routes_.clear();
+}
+
+}  // namespace weir::edge

@@ -1,0 +1,105 @@
+#include "src/model/register.h"
+
+#include <charconv>
+
+namespace weir {
+namespace {
+
+constexpr std::uint64_t kFormat = 1;
+constexpr std::uint64_t kMaxMarks = 64;
+constexpr std::string_view kMetaPrefix = "register/";
+
+void append_text(std::string& out, std::string_view text) {
+  append_varint(out, text.size());
+  out.append(text);
+}
+
+std::optional<std::string> take_text(std::string_view& bytes) {
+  const auto length = take_varint(bytes);
+  if (!length || *length > bytes.size()) return std::nullopt;
+  std::string text(bytes.substr(0, *length));
+  bytes.remove_prefix(*length);
+  return text;
+}
+
+void append_marks(std::string& out, const std::vector<StoreMark>& marks) {
+  append_varint(out, marks.size());
+  for (const StoreMark& mark : marks) {
+    append_text(out, mark.node);
+    append_varint(out, mark.number);
+  }
+}
+
+bool take_marks(std::string_view& bytes, std::vector<StoreMark>& marks) {
+  const auto count = take_varint(bytes);
+  if (!count || *count > kMaxMarks) return false;
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    auto node = take_text(bytes);
+    const auto number = take_varint(bytes);
+    if (!node || !number || *number > UINT32_MAX) return false;
+    marks.push_back({std::move(*node), static_cast<std::uint32_t>(*number)});
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string encode(const RegisterState& state) {
+  std::string out;
+  append_varint(out, kFormat);
+  append_varint(out, state.promise.counter);
+  append_text(out, state.promise.node);
+  append_varint(out, state.promise.incarnation);
+  append_varint(out, state.votes ? 1 : 0);
+  append_varint(out, state.generation);
+  append_marks(out, state.first_start);
+  append_marks(out, state.known);
+  return out;
+}
+
+Result<RegisterState> decode_register_state(std::string_view bytes) {
+  const auto bad = [] {
+    return failure(ErrorCode::corrupt, "register", "not the stored state of a register");
+  };
+  RegisterState state;
+  const auto format = take_varint(bytes);
+  const auto counter = take_varint(bytes);
+  if (!format || *format != kFormat || !counter) return bad();
+  auto node = take_text(bytes);
+  const auto incarnation = take_varint(bytes);
+  const auto votes = take_varint(bytes);
+  const auto generation = take_varint(bytes);
+  if (!node || !incarnation || !votes || *votes > 1 || !generation) return bad();
+  state.promise = {*counter, std::move(*node), *incarnation};
+  state.votes = *votes == 1;
+  state.generation = *generation;
+  if (!take_marks(bytes, state.first_start) || !take_marks(bytes, state.known) || !bytes.empty()) {
+    return bad();
+  }
+  return state;
+}
+
+std::string meta_key(const RegisterId& reg) {
+  std::string key(kMetaPrefix);
+  key += std::to_string(static_cast<int>(reg.kind));
+  key += "/" + std::to_string(reg.slot) + "/" + reg.region;
+  return key;
+}
+
+std::optional<RegisterId> register_of_meta_key(std::string_view key) {
+  if (!key.starts_with(kMetaPrefix)) return std::nullopt;
+  key.remove_prefix(kMetaPrefix.size());
+  if (key.size() < 4 || key[0] < '1' || key[0] > '3' || key[1] != '/') return std::nullopt;
+  RegisterId reg;
+  reg.kind = static_cast<RegisterId::Kind>(key[0] - '0');
+  key.remove_prefix(2);
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), reg.slot);
+  if (error != std::errc{} || reg.slot >= kSlotCount || end == key.data() + key.size()) {
+    return std::nullopt;
+  }
+  if (*end != '/') return std::nullopt;
+  reg.region = std::string(end + 1, key.data() + key.size());
+  return reg;
+}
+
+}  // namespace weir

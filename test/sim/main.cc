@@ -1,0 +1,132 @@
+// weir_sim: seeds, scenarios and traces by hand. See test/sim/README.md.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "test/sim/run.h"
+
+namespace {
+
+using weir::sim::Outcome;
+using weir::sim::Scenario;
+
+struct Arguments {
+  std::string seeds = "1-20";
+  std::string scenario;
+  bool trace = false;
+  bool twice = false;
+};
+
+bool parse_range(const std::string& text, std::uint64_t& from, std::uint64_t& to) {
+  const auto dash = text.find('-');
+  try {
+    from = std::stoull(text.substr(0, dash));
+    to = dash == std::string::npos ? from : std::stoull(text.substr(dash + 1));
+  } catch (const std::exception&) {
+    return false;
+  }
+  return from <= to;
+}
+
+std::vector<Scenario> load_scenarios(const std::string& only) {
+  std::map<std::string, Scenario> found;
+  for (const auto& file : std::filesystem::directory_iterator(WEIR_SCENARIOS)) {
+    auto scenario = weir::sim::read_scenario(file.path().string());
+    if (!scenario) {
+      std::fprintf(stderr, "%s\n", scenario.error().message.c_str());
+      std::exit(2);
+    }
+    if (only.empty() || only == scenario->name) found.emplace(scenario->name, *scenario);
+  }
+  std::vector<Scenario> result;
+  for (auto& [name, scenario] : found) result.push_back(std::move(scenario));
+  return result;
+}
+
+void report(const Outcome& outcome, bool trace) {
+  if (trace || !outcome.violations.empty()) {
+    for (const std::string& line : outcome.trace) std::printf("  %s\n", line.c_str());
+  }
+  for (const auto& violation : outcome.violations) {
+    std::printf(
+        "VIOLATED %s at %lld us: %s\n  seed %llu scenario %s; again with: weir_sim --seeds %llu "
+        "--scenario %s --trace\n",
+        violation.checker.c_str(), static_cast<long long>(violation.true_ns / 1000),
+        violation.what.c_str(), static_cast<unsigned long long>(outcome.seed),
+        outcome.scenario.c_str(), static_cast<unsigned long long>(outcome.seed),
+        outcome.scenario.c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs simulated clusters of Weir through seeded faults."};
+  Arguments arguments;
+  app.add_option("--seeds", arguments.seeds, "one seed or A-B")->capture_default_str();
+  app.add_option("--scenario", arguments.scenario,
+                 "only this one; `swarm` draws all from the seed");
+  app.add_flag("--trace", arguments.trace, "print the trace of each run");
+  app.add_flag("--twice", arguments.twice, "run each seed twice and compare the traces");
+  CLI11_PARSE(app, argc, argv);
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  if (!parse_range(arguments.seeds, from, to)) {
+    std::fprintf(stderr, "--seeds: `%s` is neither a number nor A-B\n", arguments.seeds.c_str());
+    return 2;
+  }
+  const auto scenarios = load_scenarios(arguments.scenario);
+  const bool swarms = arguments.scenario.empty() || arguments.scenario == "swarm";
+  if (scenarios.empty() && !swarms) {
+    std::fprintf(stderr, "--scenario: there is no `%s`\n", arguments.scenario.c_str());
+    return 2;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::uint64_t failed = 0, faults = 0, checks = 0, timeouts = 0, calls = 0, takeovers = 0;
+  double simulated = 0;
+  for (std::uint64_t seed = from; seed <= to; ++seed) {
+    const std::size_t kinds = scenarios.size() + (swarms ? scenarios.size() + 1 : 0);
+    const std::size_t pick = seed % kinds;
+    weir::Random draw(seed * 7919);
+    const Scenario scenario = pick < scenarios.size() ? scenarios[pick] : weir::sim::swarm(draw);
+    const Outcome outcome = weir::sim::run(scenario, seed, arguments.trace);
+    bool bad = !outcome.violations.empty();
+    if (arguments.twice && weir::sim::run(scenario, seed, false).trace_hash != outcome.trace_hash) {
+      std::printf("seed %llu: two runs, two traces\n", static_cast<unsigned long long>(seed));
+      bad = true;
+    }
+    report(outcome, arguments.trace);
+    failed += bad ? 1 : 0;
+    faults += outcome.faults;
+    checks += outcome.checks;
+    timeouts += outcome.timeouts;
+    calls += outcome.lease_requests;
+    takeovers += outcome.takeovers;
+    simulated += static_cast<double>(outcome.simulated_ns) / 1e9;
+    if (arguments.trace || arguments.scenario != "") {
+      std::printf(
+          "seed %llu %s: %llu checks, %llu admitted, %llu timeouts, %llu lease requests, use "
+          "%lld/1000\n",
+          static_cast<unsigned long long>(seed), scenario.name.c_str(),
+          static_cast<unsigned long long>(outcome.checks),
+          static_cast<unsigned long long>(outcome.admitted),
+          static_cast<unsigned long long>(outcome.timeouts),
+          static_cast<unsigned long long>(outcome.lease_requests),
+          static_cast<long long>(outcome.use_permille));
+    }
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf(
+      "%llu seeds, %llu violated; %.0f simulated s in %.1f s (%.1f seeds/s); %llu faults, %llu "
+      "checks, %llu timeouts, %llu lease requests, %llu owners\n",
+      static_cast<unsigned long long>(to - from + 1), static_cast<unsigned long long>(failed),
+      simulated, seconds, static_cast<double>(to - from + 1) / seconds,
+      static_cast<unsigned long long>(faults), static_cast<unsigned long long>(checks),
+      static_cast<unsigned long long>(timeouts), static_cast<unsigned long long>(calls),
+      static_cast<unsigned long long>(takeovers));
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,402 @@
+#include "test/sim/node.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::sim {
+namespace {
+
+/// The grantor's view of a policy.
+class Book final : public ownership::LimitBook {
+ public:
+  explicit Book(std::shared_ptr<const policy::Policy> policy) : policy_(std::move(policy)) {}
+  std::optional<LimitNumbers> numbers(const BucketKey& bucket) const override {
+    const auto found = policy_->find(bucket.limit, bucket.customer);
+    if (!found || found->kind != policy::MatchedLimit::Kind::numbers) return std::nullopt;
+    return found->numbers;
+  }
+  std::uint64_t version() const override { return policy_->version(); }
+
+ private:
+  std::shared_ptr<const policy::Policy> policy_;
+};
+
+constexpr Nanos kFastestSyncNs = 100 * kMicrosecond;
+constexpr Nanos kSlowestSyncNs = 1500 * kMicrosecond;
+constexpr std::string_view kNumberKey = "store/number";
+
+}  // namespace
+
+Result<std::optional<AgedRecord>> Node::Process::read_record(const RegisterId& reg,
+                                                             const std::string& bucket) const {
+  return store->read_record(reg, bucket);
+}
+
+Result<std::vector<AgedRecord>> Node::Process::read_register(const RegisterId& reg,
+                                                             const std::string& after,
+                                                             std::size_t most) const {
+  return store->read_register(reg, after, most);
+}
+
+Node::Node(NodeSettings settings, Shared& shared,
+           std::map<std::string, std::unique_ptr<Node>>& nodes, Observer& observer)
+    : settings_(std::move(settings)),
+      shared_(shared),
+      nodes_(nodes),
+      observer_(observer),
+      clock_(shared.world, settings_.drift_ppm, settings_.wall_offset_ns),
+      store_(std::make_unique<store::MemoryStore>(clock_, "boot-0", shared.max_clock_error_ns, 1)) {
+  shared_.network.place(settings_.name, settings_.region);
+}
+
+void Node::in_process(std::function<void()> what) {
+  if (!process_) return;
+  if (paused_) {
+    held_back_.push_back(std::move(what));
+  } else {
+    what();
+  }
+}
+
+void Node::boot() {
+  if (process_) return;
+  process_ = std::make_shared<Process>();
+  Process& process = *process_;
+  process.incarnation = shared_.world.random.next() | 1;
+  process.store = store_.get();
+  process.stored_until_ns = shared_.world.now_ns();
+  process.router = std::make_unique<edge::Router>(
+      [this](const RegisterId& reg) -> const std::vector<std::string>& {
+        return shared_.placement->replicas(reg);
+      });
+  if (settings_.edge) {
+    edge::LimiterConfig config;
+    config.node = settings_.name;
+    config.region = settings_.region;
+    config.terms = shared_.terms;
+    config.wait_ns = shared_.wait_ns;
+    process.limiter = std::make_unique<edge::Limiter>(config, clock_, shared_.world.random.next(),
+                                                      [this] { schedule_collect(0); });
+    process.limiter->set_policy(shared_.policy);
+  }
+  if (settings_.owner) boot_owner();
+  shared_.world.log(settings_.name + " boots");
+}
+
+void Node::boot_owner() {
+  Process& process = *process_;
+  StoreMark own{settings_.name, 0};
+  if (const auto number = store_->read_meta(kNumberKey); number && number->has_value()) {
+    own.number = static_cast<std::uint32_t>(std::stoul(**number));
+  }
+  std::map<RegisterId, RegisterState> states;
+  for (const RegisterId& reg : shared_.registers) {
+    const auto bytes = store_->read_meta(meta_key(reg));
+    if (!bytes || !bytes->has_value()) continue;
+    if (auto state = decode_register_state(**bytes)) states.emplace(reg, std::move(*state));
+  }
+  std::vector<RegisterId> served;
+  for (const RegisterId& reg : shared_.registers) {
+    const auto& set = shared_.placement->replicas(reg);
+    if (std::find(set.begin(), set.end(), settings_.name) != set.end()) served.push_back(reg);
+  }
+  ownership::HostConfig config;
+  config.self = settings_.name;
+  config.incarnation = process.incarnation;
+  config.seat = shared_.seat;
+  process.host = std::make_unique<ownership::Host>(
+      config, ownership::Replica(own, std::move(states), process), served,
+      [this](const RegisterId& reg) {
+        return ownership::Quorums{{shared_.placement->replicas(reg)}};
+      },
+      shared_.owner_nodes, Random(shared_.world.random.next()), clock_.boot_ns());
+  schedule_tick();
+}
+
+void Node::crash(bool machine) {
+  if (!process_) return;
+  process_.reset();
+  paused_ = false;
+  held_back_.clear();
+  if (machine) {
+    store_->crash(true);
+    clock_.reboot();
+    store_->set_boot_id("boot-" + std::to_string(++boots_));
+  }
+  shared_.world.log(settings_.name + (machine ? " loses power" : " is killed"));
+}
+
+void Node::resume() {
+  if (!paused_) return;
+  paused_ = false;
+  std::vector<std::function<void()>> held = std::move(held_back_);
+  held_back_.clear();
+  shared_.world.log(settings_.name + " resumes with " + std::to_string(held.size()));
+  for (auto& what : held) what();
+}
+
+void Node::wipe() {
+  store_->wipe(shared_.world.random.next());
+  ++disk_;
+  shared_.world.log(settings_.name + " is wiped");
+}
+
+void Node::set_policy(std::shared_ptr<const policy::Policy> policy) {
+  if (!process_) return;
+  if (process_->limiter) process_->limiter->set_policy(policy);
+  const auto book = std::make_shared<Book>(std::move(policy));
+  std::vector<ownership::OwnerKey> keys;
+  for (const auto& [key, owner] : process_->owners) keys.push_back(key);
+  ownership::Host::Effects more;
+  for (const auto& key : keys) step_owner(key, ownership::Owner::PolicyChanged{book}, more);
+  carry(std::move(more));
+}
+
+bool Node::kill_owner(const std::string& customer) {
+  if (!process_ || !process_->host) return false;
+  bool killed = false;
+  for (auto it = process_->owners.begin(); it != process_->owners.end();) {
+    if (it->first.customer != customer) {
+      ++it;
+      continue;
+    }
+    process_->host->owner_died(it->first, it->second.first);
+    it = process_->owners.erase(it);
+    killed = true;
+  }
+  return killed;
+}
+
+bool Node::check(const Check& check, Completion done) {
+  if (!process_ || paused_ || !process_->limiter) return false;
+  Decision decision;
+  const auto decided = process_->limiter->decide(check, decision);
+  if (decided && *decided) {
+    done(decision);
+    return true;
+  }
+  // A pause between the decision and its way to the client: answered when the process goes on.
+  process_->limiter->decide_later(check, std::move(done));
+  return true;
+}
+
+void Node::schedule_collect(Nanos boot_deadline_ns) {
+  Process& process = *process_;
+  const Nanos wait_ns = std::max<Nanos>(0, boot_deadline_ns - clock_.boot_ns());
+  const Nanos at_ns = shared_.world.now_ns() + (wait_ns == 0 ? 0 : clock_.true_span(wait_ns));
+  if (at_ns >= process.collect_at_ns) return;
+  process.collect_at_ns = at_ns;
+  shared_.world.at(at_ns, [this, at_ns, alive = std::weak_ptr<Process>(process_)] {
+    const auto same = alive.lock();
+    if (!same || same != process_ || same->collect_at_ns != at_ns) return;
+    same->collect_at_ns = kForever;
+    in_process([this] { collect(); });
+  });
+}
+
+void Node::collect() {
+  std::vector<LeaseRequest> requests;
+  const Nanos next_ns = process_->limiter->collect(requests);
+  for (const LeaseRequest& request : requests) send_request(request);
+  process_->limiter->take_degradations();
+  if (next_ns != kForever) schedule_collect(next_ns);
+}
+
+void Node::send_request(const LeaseRequest& request) {
+  ++lease_requests_;
+  const std::string& target = process_->router->target(request.reg, clock_.boot_ns());
+  shared_.network.send(settings_.name, target, [this, target, request] {
+    Node& owner = *nodes_.at(target);
+    owner.in_process([&owner, request] { owner.receive_request(request); });
+  });
+}
+
+void Node::receive_request(const LeaseRequest& request) {
+  if (!process_ || !process_->host) return;
+  ownership::Host::Effects effects;
+  process_->host->lease_request(request, clock_.boot_ns(), effects);
+  carry(std::move(effects));
+}
+
+void Node::receive_answer(const LeaseAnswer& answer, const std::string& from) {
+  if (!process_ || !process_->limiter) return;
+  const auto key = decode_bucket_key(answer.bucket);
+  if (!key) return;
+  const RegisterId reg = register_of(key->scope, settings_.region, key->customer);
+  if (answer.status == LeaseStatus::not_owner) {
+    if (process_->router->redirected(reg, from, answer.owner_hint)) {
+      process_->limiter->ask_again_now(answer);
+    }
+  } else {
+    process_->router->heard(reg, from);
+  }
+  process_->limiter->on_answer(answer);
+}
+
+/// Does what the host asked for, owners included, until nothing is left.
+void Node::carry(ownership::Host::Effects&& effects) {
+  std::deque<ownership::Host::Effects> todo;
+  todo.push_back(std::move(effects));
+  while (!todo.empty() && process_) {
+    ownership::Host::Effects now = std::move(todo.front());
+    todo.pop_front();
+    for (const RegisterId& reg : now.taken) {
+      shared_.world.log(settings_.name + " owns " + to_string(reg) + " " +
+                        to_string(process_->host->seat(reg)->epoch()));
+    }
+    for (const RegisterId& reg : now.lost) {
+      shared_.world.log(settings_.name + " lost " + to_string(reg));
+    }
+    for (auto& [to, message] : now.send) {
+      shared_.network.send(settings_.name, to, [this, to = to, message = message] {
+        Node& peer = *nodes_.at(to);
+        peer.in_process([&peer, from = settings_.name, message] {
+          if (!peer.process_ || !peer.process_->host) return;
+          ownership::Host::Effects did;
+          peer.process_->host->message(from, message, peer.clock_.boot_ns(), did);
+          peer.carry(std::move(did));
+        });
+      });
+    }
+    for (const LeaseAnswer& answer : now.answers) {
+      shared_.network.send(settings_.name, answer.lessee.node, [this, answer] {
+        const auto edge = nodes_.find(answer.lessee.node);
+        if (edge == nodes_.end()) return;
+        Node& node = *edge->second;
+        node.in_process(
+            [&node, answer, from = settings_.name] { node.receive_answer(answer, from); });
+      });
+    }
+    for (auto& request : now.writes) write(std::move(request));
+    if (now.number != 0) {
+      store_->write({{}, {{std::string(kNumberKey), std::to_string(now.number)}}});
+      process_->host->numbered(clock_.boot_ns(), todo.emplace_back());
+    }
+    for (const auto& what : now.owners) carry_owner(what, todo.emplace_back());
+  }
+  if (process_ && process_->host) schedule_tick();
+}
+
+void Node::carry_owner(const std::variant<ownership::Host::OwnerStart, ownership::Host::OwnerStop,
+                                          ownership::Host::OwnerEvent>& what,
+                       ownership::Host::Effects& more) {
+  if (const auto* start = std::get_if<ownership::Host::OwnerStart>(&what)) {
+    ownership::OwnerConfig config;
+    config.terms = shared_.terms;
+    auto owner = std::make_unique<ownership::Owner>(
+        config, start->epoch, std::make_shared<Book>(shared_.policy), clock_.boot_ns());
+    process_->owners[start->key] = {start->activation, std::move(owner)};
+  } else if (const auto* stop = std::get_if<ownership::Host::OwnerStop>(&what)) {
+    const auto found = process_->owners.find(stop->key);
+    if (found != process_->owners.end() && found->second.first == stop->activation) {
+      process_->owners.erase(found);
+    }
+  } else if (const auto* event = std::get_if<ownership::Host::OwnerEvent>(&what)) {
+    const auto found = process_->owners.find(event->key);
+    if (found == process_->owners.end() || found->second.first != event->activation) return;
+    if (const auto* done = std::get_if<ownership::Owner::Committed>(&event->event);
+        done != nullptr) {
+      observer_.committed(settings_.name, event->key.reg, found->second.second->epoch());
+    }
+    step_owner(event->key, event->event, more);
+  }
+}
+
+void Node::step_owner(const ownership::OwnerKey& key, ownership::Owner::Event event,
+                      ownership::Host::Effects& more) {
+  const auto found = process_->owners.find(key);
+  if (found == process_->owners.end()) return;
+  const std::uint64_t activation = found->second.first;
+  ownership::Owner::Effects did;
+  found->second.second->step(std::move(event), clock_.boot_ns(), did);
+  process_->host->owner_did(key, activation, std::move(did), clock_.boot_ns(), more);
+  schedule_owner(key);
+}
+
+void Node::schedule_owner(const ownership::OwnerKey& key) {
+  const auto found = process_->owners.find(key);
+  if (found == process_->owners.end()) return;
+  const Nanos deadline_ns = found->second.second->next_deadline();
+  if (deadline_ns == kForever) return;
+  const Nanos wait_ns = std::max<Nanos>(kMicrosecond, deadline_ns - clock_.boot_ns());
+  const std::uint64_t activation = found->second.first;
+  shared_.world.after(clock_.true_span(wait_ns), [this, key, activation, deadline_ns,
+                                                  alive = std::weak_ptr<Process>(process_)] {
+    const auto same = alive.lock();
+    if (!same || same != process_) return;
+    in_process([this, key, activation, deadline_ns] {
+      const auto again = process_->owners.find(key);
+      if (again == process_->owners.end() || again->second.first != activation) return;
+      if (again->second.second->next_deadline() > clock_.boot_ns()) return;
+      ownership::Host::Effects more;
+      step_owner(key, ownership::Owner::Tick{}, more);
+      carry(std::move(more));
+    });
+  });
+}
+
+void Node::schedule_tick() {
+  Process& process = *process_;
+  const Nanos wait_ns =
+      std::max<Nanos>(kMillisecond, process.host->next_deadline() - clock_.boot_ns());
+  const Nanos at_ns = shared_.world.now_ns() + clock_.true_span(wait_ns);
+  if (at_ns >= process.tick_at_ns) return;
+  process.tick_at_ns = at_ns;
+  shared_.world.at(at_ns, [this, at_ns, alive = std::weak_ptr<Process>(process_)] {
+    const auto same = alive.lock();
+    if (!same || same != process_ || same->tick_at_ns != at_ns) return;
+    same->tick_at_ns = kForever;
+    in_process([this] {
+      ownership::Host::Effects effects;
+      process_->host->tick(clock_.boot_ns(), effects);
+      carry(std::move(effects));
+    });
+  });
+}
+
+/// The disk: one write after the other, durable when it is done; what is under way when the process
+/// ends is not.
+void Node::write(ownership::Replica::Write write) {
+  Process& process = *process_;
+  const Nanos sync_ns = shared_.world.random.between(kFastestSyncNs, kSlowestSyncNs);
+  process.stored_until_ns = std::max(process.stored_until_ns, shared_.world.now_ns()) +
+                            (write.records.empty() && !write.state ? 0 : sync_ns);
+  shared_.world.at(process.stored_until_ns,
+                   [this, write = std::move(write), alive = std::weak_ptr<Process>(process_)] {
+                     const auto same = alive.lock();
+                     if (!same || same != process_) return;
+                     in_process([this, write] {
+                       store::WriteBatch batch;
+                       for (const StoredRecord& record : write.records)
+                         batch.records.push_back({write.reg, record});
+                       for (const AgedRecord& copy : write.copies) {
+                         batch.records.push_back({write.reg, copy.record, copy.age_ns});
+                       }
+                       if (write.state) {
+                         batch.meta.emplace_back(meta_key(write.reg), encode(*write.state));
+                         observer_.promised(settings_.name, write.reg, *write.state);
+                       }
+                       bool ok = true;
+                       if (failing_writes_ > 0 && !batch.empty()) {
+                         --failing_writes_;
+                         ok = false;
+                       } else {
+                         ok = store_->write(batch).has_value();
+                       }
+                       ownership::Host::Effects effects;
+                       process_->host->stored(write.token, ok, clock_.boot_ns(), effects);
+                       carry(std::move(effects));
+                     });
+                   });
+}
+
+std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> Node::ledgers() {
+  std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> result;
+  if (!process_) return result;
+  for (const auto& [key, owner] : process_->owners) {
+    for (auto& view : owner.second->view(clock_.boot_ns())) result.emplace_back(key, view);
+  }
+  return result;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,141 @@
+// A simulated machine with its disk and clocks, and the process on it: the production classes
+// (Limiter, Host, Replica, Seat, Owner, Ledger, Holder, MemoryStore), wired as the actors wire
+// them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "regions/placement.h"
+#include "src/edge/limiter.h"
+#include "src/edge/router.h"
+#include "src/ownership/host.h"
+#include "src/policy/policy.h"
+#include "src/store/memory_store.h"
+#include "test/sim/network.h"
+#include "test/sim/world.h"
+
+namespace weir::sim {
+
+struct NodeSettings {
+  std::string name;
+  std::string region;
+  bool edge = true;
+  bool owner = true;
+  std::int64_t drift_ppm = 0;
+  Nanos wall_offset_ns = 0;
+};
+
+/// What all nodes of a run share.
+struct Shared {
+  World& world;
+  Network& network;
+  lease::LeaseTerms terms;
+  ownership::SeatConfig seat;
+  Nanos wait_ns = 50 * kMillisecond;
+  Nanos max_clock_error_ns = 5 * kSecond;
+  std::shared_ptr<const policy::Policy> policy;
+  std::shared_ptr<const regions::Placement> placement;
+  std::vector<std::string> owner_nodes;
+  std::vector<RegisterId> registers;  ///< those that the workload touches
+};
+
+/// Called by nodes for the checkers.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void committed(const std::string& node, const RegisterId& reg, const Epoch& epoch) = 0;
+  virtual void promised(const std::string& node, const RegisterId& reg,
+                        const RegisterState& state) = 0;
+};
+
+class Node {
+ public:
+  Node(NodeSettings settings, Shared& shared, std::map<std::string, std::unique_ptr<Node>>& nodes,
+       Observer& observer);
+
+  void boot();
+  /// The process ends; `lose_unsynced`: so does the machine, and the boot clock starts anew.
+  void crash(bool machine);
+  void pause() { paused_ = true; }
+  void resume();
+  /// The disk is replaced by an empty one (the process must be down).
+  void wipe();
+  /// Kills the owner of one customer, if it runs here.
+  bool kill_owner(const std::string& customer);
+  void set_policy(std::shared_ptr<const policy::Policy> policy);
+
+  using Completion = edge::Limiter::Completion;
+  /// A client's check at this edge. False: nobody answers here now.
+  bool check(const Check& check, Completion done);
+
+  bool alive() const { return process_ != nullptr; }
+  bool paused() const { return paused_; }
+  const NodeSettings& settings() const { return settings_; }
+  SimClock& clock() { return clock_; }
+  edge::Limiter* limiter() { return process_ ? process_->limiter.get() : nullptr; }
+  const ownership::Host* host() const { return process_ ? process_->host.get() : nullptr; }
+  store::MemoryStore& store() { return *store_; }
+  std::uint64_t disk() const { return disk_; }
+  std::uint64_t lease_requests() const { return lease_requests_; }
+  /// Every bucket that an owner here has in memory.
+  std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> ledgers();
+  void fail_writes(int count) { failing_writes_ = count; }
+
+ private:
+  struct Process : ownership::RecordReader {
+    std::uint64_t incarnation = 0;
+    std::unique_ptr<edge::Limiter> limiter;
+    std::unique_ptr<edge::Router> router;
+    std::unique_ptr<ownership::Host> host;
+    std::map<ownership::OwnerKey, std::pair<std::uint64_t, std::unique_ptr<ownership::Owner>>>
+        owners;
+    Nanos collect_at_ns = kForever;  ///< true time of the next scheduled collect
+    Nanos tick_at_ns = kForever;
+    Nanos stored_until_ns = 0;  ///< the disk's queue
+    store::MemoryStore* store = nullptr;
+
+    Result<std::optional<AgedRecord>> read_record(const RegisterId& reg,
+                                                  const std::string& bucket) const override;
+    Result<std::vector<AgedRecord>> read_register(const RegisterId& reg, const std::string& after,
+                                                  std::size_t most) const override;
+  };
+
+  /// Runs `what` in this process, now or when it is resumed; never in another one.
+  void in_process(std::function<void()> what);
+  void boot_owner();
+  void collect();
+  void schedule_collect(Nanos boot_deadline_ns);
+  void schedule_tick();
+  void send_request(const LeaseRequest& request);
+  void receive_request(const LeaseRequest& request);
+  void receive_answer(const LeaseAnswer& answer, const std::string& from);
+  void carry(ownership::Host::Effects&& effects);
+  void carry_owner(const std::variant<ownership::Host::OwnerStart, ownership::Host::OwnerStop,
+                                      ownership::Host::OwnerEvent>& what,
+                   ownership::Host::Effects& more);
+  void step_owner(const ownership::OwnerKey& key, ownership::Owner::Event event,
+                  ownership::Host::Effects& more);
+  void write(ownership::Replica::Write write);
+  void schedule_owner(const ownership::OwnerKey& key);
+
+  NodeSettings settings_;
+  Shared& shared_;
+  std::map<std::string, std::unique_ptr<Node>>& nodes_;
+  Observer& observer_;
+  SimClock clock_;
+  std::uint64_t boots_ = 0;
+  std::uint64_t disk_ = 1;
+  std::unique_ptr<store::MemoryStore> store_;
+  std::shared_ptr<Process> process_;
+  bool paused_ = false;
+  std::vector<std::function<void()>> held_back_;
+  std::uint64_t lease_requests_ = 0;
+  int failing_writes_ = 0;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,211 @@
+#include "test/sim/scenario.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "src/config/parse.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr std::array kFaults = {Fault::kill_owner, Fault::kill_node,   Fault::power_loss,
+                                Fault::pause,      Fault::cut_one_way, Fault::cut_off,
+                                Fault::split,      Fault::wipe,        Fault::disk_error,
+                                Fault::slew,       Fault::step_wall,   Fault::storm};
+
+tl::unexpected<Error> wrong(const std::string& path, const YAML::Mark& mark,
+                            const std::string& what) {
+  return failure(ErrorCode::invalid_argument, path,
+                 path + ":" + std::to_string(mark.line + 1) + ": " + what);
+}
+
+Result<Fault> parse_fault(const std::string& word) {
+  for (const Fault fault : kFaults) {
+    if (word == to_string(fault)) return fault;
+  }
+  return failure(ErrorCode::invalid_argument, "faults", "unknown fault `" + word + "`");
+}
+
+Status read_load(const YAML::Node& node, Load& load) {
+  for (const auto& item : node) {
+    const auto key = item.first.as<std::string>();
+    if (key == "kind") {
+      load.kind = item.second.as<std::string>();
+    } else if (key == "customers") {
+      load.customers = item.second.as<int>();
+    } else if (key == "checks_per_s") {
+      load.checks_per_s = item.second.as<std::int64_t>();
+    } else if (key == "costs") {
+      load.costs = item.second.as<std::vector<std::int64_t>>();
+    } else {
+      return failure(ErrorCode::invalid_argument, "load", "unknown key `" + key + "`");
+    }
+  }
+  return {};
+}
+
+Status read_weather(const YAML::Node& node, Weather& weather) {
+  const std::map<std::string, std::function<void(std::int64_t)>> keys = {
+      {"loss_permille", [&](std::int64_t v) { weather.loss_permille = static_cast<unsigned>(v); }},
+      {"duplicate_permille",
+       [&](std::int64_t v) { weather.duplicate_permille = static_cast<unsigned>(v); }},
+      {"straggler_permille",
+       [&](std::int64_t v) { weather.straggler_permille = static_cast<unsigned>(v); }},
+      {"straggler_ms", [&](std::int64_t v) { weather.straggler_ns = v * kMillisecond; }},
+      {"delay_us", [&](std::int64_t v) { weather.delay_ns = v * kMicrosecond; }},
+      {"jitter_us", [&](std::int64_t v) { weather.jitter_ns = v * kMicrosecond; }},
+      {"between_regions_ms",
+       [&](std::int64_t v) { weather.between_regions_ns = v * kMillisecond; }},
+  };
+  for (const auto& item : node) {
+    const auto key = keys.find(item.first.as<std::string>());
+    if (key == keys.end()) {
+      return failure(ErrorCode::invalid_argument, "weather",
+                     "unknown key `" + item.first.as<std::string>() + "`");
+    }
+    key->second(item.second.as<std::int64_t>());
+  }
+  return {};
+}
+
+Status read_key(const std::string& key, const YAML::Node& value, Scenario& scenario) {
+  const std::map<std::string, std::function<void()>> keys = {
+      {"regions", [&] { scenario.regions = value.as<int>(); }},
+      {"owner_nodes", [&] { scenario.owner_nodes = value.as<int>(); }},
+      {"replicas", [&] { scenario.replicas = value.as<int>(); }},
+      {"edges", [&] { scenario.edges = value.as<int>(); }},
+      {"ttl_ms", [&] { scenario.ttl_ns = value.as<Nanos>() * kMillisecond; }},
+      {"wait_ms", [&] { scenario.wait_ns = value.as<Nanos>() * kMillisecond; }},
+      {"seconds", [&] { scenario.seconds_ns = value.as<Nanos>() * kSecond; }},
+      {"drift_ppm", [&] { scenario.drift_ppm = value.as<std::int64_t>(); }},
+      {"fault_every_ms", [&] { scenario.fault_every_ns = value.as<Nanos>() * kMillisecond; }},
+      {"use_permille", [&] { scenario.use_permille = value.as<std::int64_t>(); }},
+  };
+  if (key == "load") return read_load(value, scenario.load);
+  if (key == "weather") return read_weather(value, scenario.weather);
+  if (key == "faults") {
+    for (const auto& word : value) {
+      const auto fault = parse_fault(word.as<std::string>());
+      if (!fault) return tl::unexpected(fault.error());
+      scenario.faults.push_back(*fault);
+    }
+    return {};
+  }
+  if (key == "policy") {
+    auto parsed = config::parse_policy(value.as<std::string>(), "policy");
+    if (!parsed.value) {
+      return failure(ErrorCode::invalid_argument, "policy", to_string(parsed.errors.front()));
+    }
+    scenario.limits = parsed.value->limits;
+    return {};
+  }
+  const auto found = keys.find(key);
+  if (found == keys.end()) {
+    return failure(ErrorCode::invalid_argument, key, "unknown key `" + key + "`");
+  }
+  found->second();
+  return {};
+}
+
+LimitDefinition token_bucket(std::string name, std::int64_t capacity, std::int64_t count,
+                             Nanos period_ns) {
+  LimitDefinition limit;
+  limit.name = std::move(name);
+  limit.numbers = {capacity, count, period_ns};
+  limit.on_unreachable = FailurePolicy::deny;
+  return limit;
+}
+
+}  // namespace
+
+const char* to_string(Fault fault) {
+  switch (fault) {
+    case Fault::kill_owner:
+      return "kill-owner";
+    case Fault::kill_node:
+      return "kill-node";
+    case Fault::power_loss:
+      return "power-loss";
+    case Fault::pause:
+      return "pause";
+    case Fault::cut_one_way:
+      return "cut-one-way";
+    case Fault::cut_off:
+      return "cut-off";
+    case Fault::split:
+      return "split";
+    case Fault::wipe:
+      return "wipe";
+    case Fault::disk_error:
+      return "disk-error";
+    case Fault::slew:
+      return "slew";
+    case Fault::step_wall:
+      return "step-wall";
+    case Fault::storm:
+      return "storm";
+  }
+  return "unknown";
+}
+
+Result<Scenario> read_scenario(const std::string& path) {
+  Scenario scenario;
+  scenario.name = std::filesystem::path(path).stem().string();
+  try {
+    const YAML::Node root = YAML::LoadFile(path);
+    for (const auto& item : root) {
+      const auto read = read_key(item.first.as<std::string>(), item.second, scenario);
+      if (!read) return wrong(path, item.first.Mark(), read.error().message);
+    }
+  } catch (const YAML::Exception& error) {
+    return wrong(path, error.mark, error.msg);
+  }
+  if (scenario.limits.empty()) {
+    return failure(ErrorCode::invalid_argument, path, path + ": has no policy");
+  }
+  return scenario;
+}
+
+Scenario swarm(Random& random) {
+  Scenario s;
+  s.name = "swarm";
+  const int replicas[] = {1, 3, 3, 3, 5};
+  s.replicas = replicas[random.below(5)];
+  s.owner_nodes = s.replicas + static_cast<int>(random.below(3));
+  const int edges[] = {1, 2, 3, 5, 10, 20, 40};
+  s.edges = edges[random.below(7)];
+  const Nanos ttls[] = {kSecond, 2 * kSecond, 5 * kSecond, 10 * kSecond};
+  s.ttl_ns = ttls[random.below(4)];
+  s.weather.loss_permille = random.chance(500) ? 0 : static_cast<unsigned>(random.below(100));
+  s.weather.duplicate_permille = static_cast<unsigned>(random.below(100));
+  s.weather.straggler_permille = random.chance(500) ? 0 : static_cast<unsigned>(random.below(50));
+  s.weather.straggler_ns = random.between(50, 3000) * kMillisecond;
+  s.weather.delay_ns = random.between(50, 2000) * kMicrosecond;
+  if (random.chance(150)) s.weather.delay_ns = random.between(20, 300) * kMillisecond;
+  const std::int64_t capacities[] = {1, 2, 5, 20, 100, 1000};
+  const std::int64_t capacity = capacities[random.below(6)];
+  const Nanos periods[] = {kSecond, kSecond, 10 * kSecond, kMinute, kHour};
+  const Nanos period_ns = periods[random.below(5)];
+  s.limits.push_back(token_bucket("first", capacity, random.between(1, 2 * capacity), period_ns));
+  if (random.chance(300))
+    s.limits.push_back(token_bucket("second", capacity * 3, capacity, kSecond));
+  if (random.chance(150)) s.limits.front().strict = true;
+  const char* kinds[] = {"steady", "bursty", "hot", "zipf", "moving"};
+  s.load.kind = kinds[random.below(5)];
+  s.load.customers = static_cast<int>(random.between(1, 6));
+  s.load.checks_per_s = random.between(5, 400);
+  if (random.chance(300)) s.load.costs = {1, 1, 3};
+  if (random.chance(100)) s.load.costs = {1, -1, 2};
+  for (const Fault fault : kFaults) {
+    if (random.chance(450)) s.faults.push_back(fault);
+  }
+  if (s.faults.empty()) s.faults.push_back(Fault::kill_node);
+  s.fault_every_ns = random.between(1, 8) * kSecond;
+  return s;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,82 @@
+// The simulated world: one thread, one queue of events in true time, one seed. Nothing here knows
+// Weir.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/base/time.h"
+
+namespace weir::sim {
+
+/// What happened, as lines; the hash of all of them shows whether two runs were the same.
+class Trace {
+ public:
+  explicit Trace(bool keep_all = false) : keep_all_(keep_all) {}
+  void add(Nanos true_ns, const std::string& line);
+  std::uint64_t hash() const { return hash_; }
+  const std::deque<std::string>& lines() const { return lines_; }
+
+ private:
+  bool keep_all_;
+  std::uint64_t hash_ = 0;
+  std::deque<std::string> lines_;
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, bool keep_trace) : random(seed), trace(keep_trace) {}
+
+  Nanos now_ns() const { return now_ns_; }
+  /// Runs `what` at a true time, not before now; the same time in the order of the calls.
+  void at(Nanos true_ns, std::function<void()> what);
+  void after(Nanos span_ns, std::function<void()> what) { at(now_ns_ + span_ns, std::move(what)); }
+  /// Runs events until the true time is `end_ns`.
+  void run_until(Nanos end_ns);
+  void log(const std::string& line) { trace.add(now_ns_, line); }
+
+  Random random;
+  Trace trace;
+
+ private:
+  struct Event {
+    Nanos at_ns;
+    std::uint64_t order;
+    std::function<void()> what;
+    bool operator<(const Event& other) const {
+      return at_ns != other.at_ns ? at_ns > other.at_ns : order > other.order;
+    }
+  };
+  Nanos now_ns_ = 0;
+  std::uint64_t order_ = 0;
+  std::priority_queue<Event> queue_;
+};
+
+/// A machine's clocks: the boot clock starts anew with each boot and runs off the true rate by
+/// `drift_ppm`; the wall clock may be stepped.
+class SimClock final : public Clock {
+ public:
+  SimClock(const World& world, std::int64_t drift_ppm, Nanos wall_offset_ns);
+  Nanos boot_ns() const override;
+  Nanos wall_ns() const override;
+
+  void set_drift(std::int64_t drift_ppm);
+  void step_wall(Nanos by_ns) { wall_offset_ns_ += by_ns; }
+  void reboot();
+  /// The true span in which this clock advances by `span_ns`, rounded up.
+  Nanos true_span(Nanos span_ns) const;
+
+ private:
+  const World& world_;
+  std::int64_t drift_ppm_;
+  Nanos wall_offset_ns_;
+  Nanos base_true_ns_ = 0;
+  Nanos base_boot_ns_ = 0;
+};
+
+}  // namespace weir::sim
