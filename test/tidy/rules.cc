@@ -59,8 +59,8 @@ std::span<const HeavyHeader> heavy_headers() {
                   {"codec", "config", "store", "net", "telemetry", "actors", "server", "cli"},
                   Place::header_too},
       // Containers only: headers, no clock and nothing to link.
-      HeavyHeader{"boost/intrusive/", "", {"edge"}, Place::header_too},
-      HeavyHeader{"boost/unordered/", "", {"edge"}, Place::header_too},
+      HeavyHeader{"boost/intrusive/", "", {"edge", "policy"}, Place::header_too},
+      HeavyHeader{"boost/unordered/", "", {"edge", "policy"}, Place::header_too},
       HeavyHeader{"google/protobuf/", "", {"codec"}, Place::header_too},
       HeavyHeader{"", ".pb.h", {"codec"}, Place::source_only},
   };
