@@ -289,7 +289,6 @@ Status LocalCluster::wait_until_connected(Nanos deadline_ns) {
 
 void LocalCluster::forget(std::size_t index, int wait_status) {
   Child& child = children_[index];
-  if (!child.kill_expected) keep_folder_ = true;
   deaths_.push_back({nodes_[index].name, describe_wait_status(wait_status), child.kill_expected});
   if (child.ready_fd >= 0) ::close(child.ready_fd);
   child = Child{};

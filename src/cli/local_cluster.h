@@ -31,7 +31,7 @@ struct ClusterShape {
   int regions = 2;
   int nodes = 5;
   std::string policy;      ///< path; empty: a sample is written into the folder
-  std::string data;        ///< folder, made when absent; empty: a temporary one, removed by `stop`
+  std::string data;        ///< folder, made when absent; empty: a temporary one
   std::string executable;  ///< the `weir` program; empty: the running one
   bool chaos = false;
   /// Further lines of every node.yaml, for tests: `wait: 80ms`.
@@ -73,8 +73,8 @@ class LocalCluster {
   /// Children that are gone since the last call.
   std::vector<NodeDeath> take_deaths();
 
-  /// SIGTERM to all, SIGKILL to what is left after kClusterStopNs, and removes a temporary folder
-  /// unless a node ended in an unexpected way.
+  /// SIGTERM to all, SIGKILL to what is left after kClusterStopNs. A temporary folder goes with the
+  /// object.
   void stop();
 
  private:

@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <utility>
 
 #include "src/cli/client.h"
@@ -117,8 +118,12 @@ std::string attributes_text(const json::object& attributes) {
   std::string text;
   for (const auto& [name, value] : attributes) {
     text += text.empty() ? "" : " ";
-    text += std::string(name) + "=" +
-            (value.is_string() ? std::string(value.get_string()) : json::serialize(value));
+    text += std::string(name) + "=";
+    if (value.is_null()) {
+      text += "(absent)";
+    } else {
+      text += value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+    }
   }
   return text;
 }
@@ -237,7 +242,9 @@ void print_status(const json::object& status, std::ostream& out) {
                      " limits, from " + text_of(policy, "path")}};
   const json::object& reload = object_of(policy, "last_error");
   if (!reload.empty()) {
-    rows.push_back({"RELOAD FAILED", text_of(reload, "at") + ": " + text_of(reload, "message")});
+    rows.push_back({"RELOAD FAILED", "at " + text_of(reload, "at")});
+    std::istringstream mistakes(text_of(reload, "message"));
+    for (std::string line; std::getline(mistakes, line);) rows.push_back({"", line});
   }
   rows.push_back({"topology", "version " + text_of(topology, "version")});
   rows.push_back({"slots owned", format_count(number_of(status, "slots_owned"))});

@@ -27,7 +27,7 @@ Result<std::shared_ptr<const policy::Policy>> PolicyKeeper::read() const {
   if (!parsed) {
     std::string text = config::to_string(parsed.errors);
     while (!text.empty() && text.back() == '\n') text.pop_back();
-    return failure(ErrorCode::invalid_argument, "policy", std::move(text));
+    return failure(ErrorCode::invalid_argument, "", std::move(text));
   }
   auto current = policy();
   const auto stamp = current == nullptr ? weir::policy::PolicyStamp{}
@@ -35,6 +35,7 @@ Result<std::shared_ptr<const policy::Policy>> PolicyKeeper::read() const {
   const auto decided = weir::policy::decide_reload(stamp, weir::policy::stamp_of(*parsed.value));
   if (!decided) {
     Error error = decided.error();
+    error.field.clear();
     error.message = path_ + ": " + error.message;
     return tl::unexpected(std::move(error));
   }

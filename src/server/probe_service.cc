@@ -12,8 +12,8 @@ void ProbeService::handle(const net::AdminRequest& request, Completion done) {
   }
   net::AdminResponse response;
   response.status = 404;
-  response.body =
-      R"({"error":{"code":"not_found","message":"this port answers /metrics, /healthz and /readyz"}})";
+  response.body = R"({"error":{"code":"not_found",)"
+                  R"("message":"this port answers /metrics, /healthz and /readyz"}})";
   done(std::move(response));
 }
 

@@ -64,7 +64,8 @@ Result<Topology> load_topology(config::NodeConfig& config) {
   }
   auto parsed = config::load_topology(config.topology);
   if (!parsed) {
-    return failure(ErrorCode::invalid_argument, "topology", config::to_string(parsed.errors));
+    return failure(ErrorCode::invalid_argument, "",
+                   "the topology cannot be used\n" + config::to_string(parsed.errors));
   }
   if (Status fits = config::check_node_in_topology(config, *parsed.value); !fits) {
     return tl::unexpected(std::move(fits).error());
@@ -157,7 +158,9 @@ net::Readiness Server::Impl::readiness() const {
 }
 
 Status Server::Impl::start() {
-  if (auto first = policy.reload(); !first) return tl::unexpected(std::move(first).error());
+  if (const auto first = policy.reload(); !first) {
+    return failure(first.error().code, "", "the policy cannot be used\n" + first.error().message);
+  }
   if (Status started = start_actors(); !started) return started;
   return start_listeners();
 }
