@@ -6,6 +6,8 @@
 #include <fstream>
 #include <utility>
 
+#include "src/config/yaml.h"
+
 namespace weir::config {
 namespace {
 
@@ -48,8 +50,7 @@ Parsed<std::string> read_file(const std::string& path) {
   while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
     text.append(chunk, 0, static_cast<std::size_t>(file.gcount()));
     if (text.size() > kMaxFileBytes) {
-      return unreadable(path, "is larger than " + std::to_string(kMaxFileBytes / (1024 * 1024)) +
-                                  " MiB, is this the right file?");
+      return unreadable(path, too_large_message());
     }
   }
   if (file.bad()) return unreadable(path, std::string("cannot be read: ") + std::strerror(errno));

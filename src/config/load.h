@@ -12,9 +12,6 @@
 
 namespace weir::config {
 
-/// Largest file that is read. Larger is an error.
-inline constexpr std::size_t kMaxFileBytes = 64 * 1024 * 1024;
-
 /// The bytes of a regular file, or one diagnostic.
 Parsed<std::string> read_file(const std::string& path);
 

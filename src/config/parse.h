@@ -15,6 +15,8 @@
 
 namespace weir::config {
 
+/// Largest file and largest text. Larger is an error.
+inline constexpr std::size_t kMaxFileBytes = 64 * 1024 * 1024;
 /// Most plans of one policy, most regions and nodes of one topology. More is an error.
 inline constexpr std::size_t kMaxPlans = 1024;
 inline constexpr std::size_t kMaxRegions = 64;

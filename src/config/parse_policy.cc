@@ -333,9 +333,9 @@ class PolicyParser {
     if (policy_.plans.contains(*plan)) return plan;
     std::vector<std::string_view> names;
     for (const auto& [name, overrides] : policy_.plans) names.push_back(name);
-    reader_.error(node,
-                  std::string(what) + ": unknown plan " + in_quotes(*plan) +
-                      (names.empty() ? ", declare it under `plans`" : suggestion(*plan, names)));
+    reader_.error(node, std::string(what) + ": unknown plan " + in_quotes(*plan) +
+                            (names.empty() ? ", declare it under `plans`"
+                                           : reader_.suggestion(*plan, names)));
     return std::nullopt;
   }
 

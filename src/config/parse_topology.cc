@@ -202,8 +202,8 @@ class TopologyParser {
       const auto found = std::find_if(topology_.regions.begin(), topology_.regions.end(),
                                       [&](const auto& known) { return known.name == *region; });
       if (found == topology_.regions.end()) {
-        reader_.error(*entry.value,
-                      "pins: unknown region " + in_quotes(*region) + suggestion(*region, names));
+        reader_.error(*entry.value, "pins: unknown region " + in_quotes(*region) +
+                                        reader_.suggestion(*region, names));
       } else if (!can_be_home(*found)) {
         reader_.error(*entry.value, "pins: region " + in_quotes(*region) +
                                         " can be no home (weight 0, or fewer owner nodes than "

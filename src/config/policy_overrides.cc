@@ -47,7 +47,7 @@ LimitOverrides OverrideReader::read(const YamlNode& node, std::string_view what,
     const auto* limit = limits_.find(entry.key);
     if (limit == nullptr) {
       reader_.error(*entry.key_node, std::string(what) + ": unknown limit " + in_quotes(entry.key) +
-                                         suggestion(entry.key, limits_.names()));
+                                         reader_.suggestion(entry.key, limits_.names()));
     } else if (limit->sound) {
       if (const auto read = read_one(*entry.value, limit->definition, base)) {
         overrides.emplace(entry.key, *read);

@@ -21,6 +21,8 @@ class Problems {
 
   void error(Place place, std::string message) { add(errors_, place, std::move(message)); }
   void warn(Place place, std::string message) { add(warnings_, place, std::move(message)); }
+  /// True when further errors are only counted: then their messages need no care.
+  bool is_full() const { return errors_.kept.size() >= kMaxDiagnosticsPerFile; }
   bool none() const { return errors_.kept.empty(); }
   std::size_t count() const { return errors_.kept.size() + errors_.dropped; }
 

@@ -65,20 +65,6 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
   return best;
 }
 
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
-  constexpr std::size_t kMostListed = 16;
-  const auto best = nearest(word, candidates);
-  if (!best.empty()) return ", did you mean `" + std::string(best) + "`?";
-  if (candidates.empty()) return ", nothing may stand here";
-  std::string text = candidates.size() == 1 ? ", write " : ", write one of ";
-  for (std::size_t i = 0; i < std::min(candidates.size(), kMostListed); ++i) {
-    if (i > 0) text += ", ";
-    text += "`" + std::string(candidates[i]) + "`";
-  }
-  if (candidates.size() > kMostListed) text += " ...";
-  return text;
-}
-
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 80;
   std::size_t cut = std::min(text.size(), kShown);
@@ -90,6 +76,22 @@ std::string in_quotes(std::string_view text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
   }
   return "`" + shown + (cut < text.size() ? "...`" : "`");
+}
+
+std::string Reader::suggestion(std::string_view word,
+                               const std::vector<std::string_view>& candidates) const {
+  if (problems_.is_full()) return {};
+  constexpr std::size_t kMostListed = 16;
+  const auto best = nearest(word, candidates);
+  if (!best.empty()) return ", did you mean `" + std::string(best) + "`?";
+  if (candidates.empty()) return ", nothing may stand here";
+  std::string text = candidates.size() == 1 ? ", write " : ", write one of ";
+  for (std::size_t i = 0; i < std::min(candidates.size(), kMostListed); ++i) {
+    if (i > 0) text += ", ";
+    text += "`" + std::string(candidates[i]) + "`";
+  }
+  if (candidates.size() > kMostListed) text += " ...";
+  return text;
 }
 
 void Reader::wrong_kind(const YamlNode& node, std::string_view what, std::string_view due,
@@ -244,7 +246,7 @@ void MapReader::finish() {
     const bool no_space = entry.key.find(':') != std::string_view::npos;
     reader_.error(*entry.key_node, what_ + ": unknown key " + in_quotes(entry.key) +
                                        (no_space ? ", a space is due after the colon"
-                                                 : suggestion(entry.key, known_)));
+                                                 : reader_.suggestion(entry.key, known_)));
   }
 }
 

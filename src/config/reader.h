@@ -18,9 +18,6 @@ namespace weir::config {
 /// The candidate that `word` most likely meant, or empty when none is near.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
-/// ", did you mean `x`?" or, when nothing is near, ", write one of `a`, `b`".
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
-
 /// Text from the file for a message: in backquotes, cut, without line breaks.
 std::string in_quotes(std::string_view text);
 
@@ -42,6 +39,11 @@ class Reader {
   void error(const YamlNode& at, std::string message) {
     problems_.error(at.place(), std::move(message));
   }
+
+  /// ", did you mean `x`?" or, when nothing is near, ", write one of `a`, `b`". Empty when nobody
+  /// will read it: a hundred thousand customers may name the same unknown limit.
+  std::string suggestion(std::string_view word,
+                         const std::vector<std::string_view>& candidates) const;
 
   /// The entries of a map in the file's order, without duplicates and without keys that are no
   /// words (each an error). Nothing, and an error, when it is no map.

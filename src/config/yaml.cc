@@ -6,10 +6,12 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <exception>
 #include <istream>
 #include <optional>
 #include <streambuf>
 
+#include "src/config/parse.h"
 #include "src/model/check.h"
 
 namespace weir::config {
@@ -219,7 +221,16 @@ class TreeBuilder final : public YAML::EventHandler {
   bool document_started_ = false;
 };
 
+std::string too_large_message() {
+  return "is larger than " + std::to_string(kMaxFileBytes / (1024 * 1024)) +
+         " MiB, is this the right file?";
+}
+
 YamlDocument::YamlDocument(std::string_view text, Problems& problems) {
+  if (text.size() > kMaxFileBytes) {
+    problems.error({}, too_large_message());
+    return;
+  }
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
   if (!check_bytes(text, problems)) return;
   MemoryBuffer buffer(text);
@@ -238,6 +249,8 @@ YamlDocument::YamlDocument(std::string_view text, Problems& problems) {
     problems.error(place_of(error.mark),
                    "not YAML: " + error.msg + "; check colons, brackets, quotes and indentation");
   } catch (const GivenUp&) {
+  } catch (const std::exception& error) {
+    problems.error({1, 1}, std::string("cannot be read as YAML: ") + error.what());
   }
   const bool empty = nodes_.empty() || nodes_[0].kind == YamlNode::Kind::null;
   if (whole && empty && problems.count() == problems_before) {

@@ -35,6 +35,9 @@ struct YamlNode {
   Place place() const { return {static_cast<int>(line), static_cast<int>(column)}; }
 };
 
+/// What to say of a text or file above kMaxFileBytes.
+std::string too_large_message();
+
 class YamlDocument {
  public:
   /// Parses `text`; mistakes go to `problems`. After a mistake in the syntax itself the document is

@@ -1,6 +1,7 @@
 #include "src/policy/policy.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -76,7 +77,7 @@ struct Policy::Compiled {
   std::unordered_map<std::string_view, std::uint32_t, StringHash> plan_index;
   std::uint32_t default_plan = 0;
   std::vector<Override> overrides;  ///< of all customers, each one's together
-  std::unordered_map<std::string_view, Customer, StringHash> customers;
+  boost::unordered_flat_map<std::string_view, Customer, StringHash> customers;
   /// By index of the limit: `by` without the customer, in byte order.
   std::vector<std::vector<std::string_view>> key_attributes;
   std::vector<bool> keyed_by_customer;

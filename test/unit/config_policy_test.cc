@@ -388,6 +388,22 @@ TEST(ConfigPolicy, TooManyLimitsIsOneErrorAtTheFirstTooMany) {
   EXPECT_THAT(parsed.errors[0].message, HasSubstr("more than 256"));
 }
 
+TEST(ConfigPolicy, ManyCustomersEachKeepTheirOwn) {
+  constexpr int kCustomers = 20'000;
+  std::string text = with_rest("plans: {pro: {api: {burst: 1000}}}\ncustomers:\n");
+  for (int i = 1; i <= kCustomers; ++i) {
+    const std::string number = std::to_string(i);
+    text += "  customer-" + number + ": {plan: pro, limits: {api: {rate: " + number + "/min}}}\n";
+  }
+  const PolicyDefinition policy = good(text);
+  ASSERT_EQ(policy.customers.size(), static_cast<std::size_t>(kCustomers));
+  for (const int i : {1, 777, kCustomers}) {
+    const auto& customer = policy.customers.at("customer-" + std::to_string(i));
+    EXPECT_EQ(customer.plan, "pro");
+    EXPECT_EQ(customer.limits.at("api").numbers, (LimitNumbers{i, i, kMinute}));
+  }
+}
+
 TEST(ConfigPolicy, ABrokenLimitIsNotReportedAgainByItsOverrides) {
   const auto parsed = parse_policy(
       "version: 1\n"

@@ -99,6 +99,12 @@ TEST(ConfigYaml, DuplicatesAreFoundInLargeMapsToo) {
   EXPECT_EQ(bad.errors[1].line, 1005);
 }
 
+TEST(ConfigYaml, ATextAboveTheLimitIsNotRead) {
+  const auto parsed = parse_policy(kGood + std::string(kMaxFileBytes, '\n'), "p.yaml");
+  EXPECT_FALSE(parsed);
+  EXPECT_EQ(to_string(parsed.errors), "p.yaml: is larger than 64 MiB, is this the right file?\n");
+}
+
 TEST(ConfigYaml, ErrorsAreSortedBoundedAndCounted) {
   std::string text = kGood + "customers:\n";
   for (int i = 0; i < 250; ++i) text += "  c" + std::to_string(i) + ": {plan: pro}\n";
