@@ -41,8 +41,8 @@ class Checker {
     errors_.push_back({ErrorCode::invalid_argument, std::move(field), std::move(message)});
   }
   template <typename T>
-  void form(std::string field, const Result<T>& result) {
-    if (!result) wrong(std::move(field), result.error().message);
+  void form(const std::string& field, const Result<T>& result) {
+    if (!result) wrong(field, result.error().message);
   }
 
   void names() {

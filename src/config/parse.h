@@ -40,7 +40,7 @@ enum class NodeCheck {
   fields,  ///< each field alone: the caller applies flags, then check_node_config
 };
 /// Relative paths in the file are made relative to the directory in `file_name`.
-Parsed<NodeConfig> parse_node(std::string_view text, std::string file_name,
+Parsed<NodeConfig> parse_node(std::string_view text, const std::string& file_name,
                               NodeCheck check = NodeCheck::whole);
 
 }  // namespace weir::config

@@ -281,7 +281,8 @@ NodeConfig node_from(const YamlDocument& document, const YamlNode& root,
   return NodeParser(document, problems, file_name, places).parse(root, check);
 }
 
-Parsed<NodeConfig> parse_node(std::string_view text, std::string file_name, NodeCheck check) {
+Parsed<NodeConfig> parse_node(std::string_view text, const std::string& file_name,
+                              NodeCheck check) {
   Problems problems(file_name);
   const YamlDocument document(text, problems);
   const YamlNode* root = document.root();

@@ -328,7 +328,7 @@ class PolicyParser {
   }
 
   std::optional<std::string> read_plan_name(const YamlNode& node, const char* what) {
-    const auto plan = reader_.text_value(node, what, "free");
+    auto plan = reader_.text_value(node, what, "free");
     if (!plan) return std::nullopt;
     if (policy_.plans.contains(*plan)) return plan;
     std::vector<std::string_view> names;

@@ -151,8 +151,10 @@ class Validator {
     for (const auto& node : nodes_) {
       const auto report = [&](const std::string& field, const std::string& message) {
         const auto place = node.places.find(field);
+        std::string text = field;
+        text.append(": ").append(message);
         problems_[node.file].error(place == node.places.end() ? node.root : place->second,
-                                   field + ": " + message);
+                                   std::move(text));
       };
       // Without a name a node takes its host's, which only that host knows.
       if (node.config.node.empty()) continue;
