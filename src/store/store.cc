@@ -6,7 +6,8 @@ namespace weir::store {
 
 AcceptanceStamp before(AcceptanceStamp stamp, Nanos age_ns) {
   stamp.boot_ns = subtract_saturating(stamp.boot_ns, age_ns);
-  stamp.wall_ns = subtract_saturating(stamp.wall_ns, age_ns);
+  // Records keep no wall clock before 1970; a later stamp only makes the age smaller.
+  stamp.wall_ns = std::max<Nanos>(0, subtract_saturating(stamp.wall_ns, age_ns));
   return stamp;
 }
 

@@ -127,7 +127,12 @@ class StoreSuite : public ::testing::Test {
   Backend backend_{clock_};
 };
 
+#ifdef __SANITIZE_THREAD__
+// Debian's RocksDB is not instrumented: ThreadSanitizer does not see how its threads order things.
+using Backends = ::testing::Types<Memory, Faultless<Memory>>;
+#else
 using Backends = ::testing::Types<Memory, Rocks, Faultless<Memory>, Faultless<Rocks>>;
+#endif
 TYPED_TEST_SUITE(StoreSuite, Backends);
 
 TYPED_TEST(StoreSuite, ARecordComesBackAsItWas) {
@@ -282,6 +287,24 @@ TYPED_TEST(StoreSuite, AgeAcrossARebootIsTheWallClocksLessTwiceItsError) {
   EXPECT_EQ(this->customer(write.reg, "acme").at(0).age_ns, 60 * kSecond - 2 * kClockError);
   this->clock_.wall -= 3 * kHour;  // the wall clock went back: no age, never a negative one
   EXPECT_EQ(this->customer(write.reg, "acme").at(0).age_ns, 0);
+}
+
+TYPED_TEST(StoreSuite, ACopyKeepsItsAge) {
+  RecordWrite copy = record_of("acme", 1);
+  copy.age_ns = 30 * kDay;  // older than this boot
+  this->write({copy});
+  this->clock_.advance(kSecond);
+  EXPECT_EQ(this->customer(copy.reg, "acme").at(0).age_ns, 30 * kDay + kSecond);
+  this->backend_.restart("boot-2");
+  EXPECT_EQ(this->customer(copy.reg, "acme").at(0).age_ns, 30 * kDay + kSecond - 2 * kClockError);
+}
+
+TYPED_TEST(StoreSuite, ACopyOlderThanTheClockIsReadable) {
+  RecordWrite copy = record_of("acme", 1);
+  this->clock_.wall = kSecond;  // a machine without a battery
+  copy.age_ns = kDay;
+  this->write({copy});
+  EXPECT_EQ(this->customer(copy.reg, "acme").at(0).age_ns, kDay);
 }
 
 TYPED_TEST(StoreSuite, AnEmptyBatchIsFine) { EXPECT_TRUE(this->store().write(WriteBatch())); }
