@@ -1,6 +1,7 @@
 #include "src/ownership/host.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "src/base/assert.h"
@@ -55,13 +56,14 @@ std::size_t Host::registers_owned() const {
       seats_.begin(), seats_.end(), [](const auto& item) { return item.second.active(); }));
 }
 
-/// The claim with the highest counter counts; it is as fresh as its node's last beat, or stale at
+/// The claim with the highest epoch counts; it is as fresh as its node's last beat, or stale at
 /// once when that node no longer makes it.
 Seat::Claim Host::claim_of(const RegisterId& reg) const {
   Seat::Claim claim;
   for (const auto& [node, peer] : peers_) {
     const auto owned = peer.owned.find(reg);
-    if (owned == peer.owned.end() || owned->second < claim.counter) continue;
+    if (owned == peer.owned.end()) continue;
+    if (std::tie(owned->second, node) < std::tie(claim.counter, claim.node)) continue;
     claim = {node, owned->second, peer.beat_ns};
   }
   return claim;

@@ -1,6 +1,7 @@
 #include "src/ownership/seat.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "src/base/assert.h"
@@ -41,6 +42,7 @@ Seat::Seat(RegisterId reg, std::string self, std::uint64_t incarnation, SeatConf
       config_(config),
       random_(random),
       up_since_ns_(now_ns),
+      unclaimed_since_ns_(now_ns),
       deadline_ns_(now_ns) {}
 
 std::size_t Seat::rank_of(const std::string& node) const {
@@ -70,6 +72,12 @@ void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos n
                 Effects& out) {
   merge_marks(known_, known);
   highest_counter_ = std::max(highest_counter_, claim.counter);
+  if (!claim.node.empty() && claim.node != self_) {
+    claimed_ = true;
+  } else if (claimed_) {
+    claimed_ = false;
+    unclaimed_since_ns_ = add_saturating(now_ns, config_.stagger_ns);
+  }
   switch (phase_) {
     case Phase::idle:
       tick_idle(claim, now_ns, out);
@@ -84,7 +92,12 @@ void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos n
       }
       break;
     case Phase::active:
-      tick_active(now_ns, out);
+      if (std::tie(claim.counter, claim.node) > std::tie(epoch_.counter, self_)) {
+        // Deposed without having heard of it: a later epoch is claimed.
+        become_idle(add_saturating(now_ns, config_.stagger_ns), out);
+      } else {
+        tick_active(now_ns, out);
+      }
       break;
   }
   set_deadline(now_ns);
@@ -94,7 +107,7 @@ void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos n
 /// claimed it yet, which a poll finds out at once.
 bool Seat::missed(const Claim& claim, Nanos now_ns) const {
   const Nanos waits_ns = config_.stagger_ns * static_cast<Nanos>(rank_of(self_));
-  if (claim.node.empty() || claim.node == self_) return now_ns - up_since_ns_ >= waits_ns;
+  if (claim.node.empty() || claim.node == self_) return now_ns - unclaimed_since_ns_ >= waits_ns;
   return now_ns - claim.renewed_ns >= config_.suspicion_ns + waits_ns;
 }
 
@@ -104,7 +117,7 @@ void Seat::tick_idle(const Claim& claim, Nanos now_ns, Effects& out) {
     if (now_ns >= not_before_ns_) start_poll(now_ns, out);
     return;
   }
-  const bool better = rank_of(self_) < rank_of(claim.node);
+  const bool better = !claim.node.empty() && rank_of(self_) < rank_of(claim.node);
   if (better && now_ns - up_since_ns_ >= config_.settled_ns &&
       now_ns - asked_hand_over_ns_ >= config_.hand_over_every_ns) {
     asked_hand_over_ns_ = now_ns;

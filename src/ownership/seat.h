@@ -174,7 +174,8 @@ class Seat {
   Epoch epoch_;
   std::uint64_t highest_counter_ = 0;
   Nanos up_since_ns_ = 0;
-  Nanos missed_since_ns_ = 0;
+  Nanos unclaimed_since_ns_ = 0;  ///< no other node has claimed the register since
+  bool claimed_ = false;
   Nanos attempt_ends_ns_ = 0;
   Nanos not_before_ns_ = 0;
   Nanos sent_ns_ = 0;

@@ -138,7 +138,7 @@ void Seat::find_learners(Nanos now_ns, Effects& out) {
     const auto promise = promises_.find(node);
     const bool votes = promise != promises_.end() && promise->second.votes &&
                        promise->second.store.number >= number;
-    if (votes || number == 0 || node == self_) continue;
+    if (votes || number == 0) continue;
     if (promise == promises_.end() || promise->second.store.number < number) continue;
     if (number_of(announced_, node) != number) {
       if (commit_ || !gathered_.empty()) return;

@@ -32,6 +32,7 @@ class Run final : public Observer {
 
   Outcome go() {
     build();
+    world_.log(summary());
     for (auto& [name, node] : nodes_) node->boot();
     world_.run_until(kWarmUpNs);
     load_ends_ns_ = kWarmUpNs + scenario_.seconds_ns;
@@ -60,6 +61,7 @@ class Run final : public Observer {
   }
 
  private:
+  std::string summary() const;
   void build();
   void add_node(NodeSettings settings);
   void schedule_check(const std::string& edge);
@@ -103,6 +105,22 @@ class Run final : public Observer {
   StateChecker denial_{"no false denial"};
 };
 
+std::string Run::summary() const {
+  const Weather& weather = scenario_.weather;
+  const LimitNumbers& numbers = scenario_.limits.front().numbers;
+  return scenario_.name + ": R " + std::to_string(scenario_.replicas) + " of " +
+         std::to_string(scenario_.owner_nodes) + ", edges " + std::to_string(scenario_.edges) +
+         ", ttl " + std::to_string(scenario_.ttl_ns / kMillisecond) + " ms, delay " +
+         std::to_string(weather.delay_ns / kMicrosecond) + " us, loss " +
+         std::to_string(weather.loss_permille) + ", stragglers " +
+         std::to_string(weather.straggler_permille) + " of " +
+         std::to_string(weather.straggler_ns / kMillisecond) + " ms, limit " +
+         std::to_string(numbers.capacity) + " + " + std::to_string(numbers.rate_count) + " per " +
+         std::to_string(numbers.rate_period_ns / kMillisecond) + " ms, load " +
+         scenario_.load.kind + " " + std::to_string(scenario_.load.checks_per_s) +
+         "/s, suspicion " + std::to_string(shared_.seat.suspicion_ns / kMillisecond) + " ms";
+}
+
 void Run::add_node(NodeSettings settings) {
   const std::string name = settings.name;
   settings.drift_ppm = world_.random.between(-scenario_.drift_ppm, scenario_.drift_ppm);
@@ -125,6 +143,14 @@ void Run::build() {
   shared_.owner_nodes = owner_nodes_;
   shared_.terms.ttl_ns = scenario_.ttl_ns;
   network_.weather = scenario_.weather;
+  // Where messages are slow, suspicion and repetition wait longer, as an operator would set them.
+  const Weather& weather = scenario_.weather;
+  const Nanos one_way_ns = weather.delay_ns + weather.jitter_ns + weather.between_regions_ns +
+                           (weather.straggler_permille > 20 ? weather.straggler_ns / 4 : 0);
+  shared_.seat.suspicion_ns = std::max(shared_.seat.suspicion_ns, 8 * one_way_ns);
+  shared_.seat.stagger_ns = std::max(shared_.seat.stagger_ns, 3 * one_way_ns);
+  shared_.seat.attempt_ns = std::max(shared_.seat.attempt_ns, 8 * one_way_ns);
+  shared_.seat.retry_ns = std::max(shared_.seat.retry_ns, 3 * one_way_ns);
 
   PolicyDefinition definition;
   definition.version = 1;
@@ -211,7 +237,7 @@ void Run::answered(const std::string& edge, const Check& check, Nanos invoked_ns
   const Weather& weather = network_.weather;
   const Nanos round_trip_ns = 2 * (weather.delay_ns + weather.jitter_ns + weather.straggler_ns +
                                    weather.between_regions_ns);
-  if (!busy_.contains(edge)) {
+  if (busy_[edge] == 0) {
     progress_.answered(invoked_ns, now_ns,
                        std::max(scenario_.wait_ns, 4 * round_trip_ns) + kPatienceNs, edge);
   }
@@ -255,7 +281,7 @@ void Run::inject(Fault fault) {
   world_.log(std::string("fault: ") + to_string(fault) + " " + name);
   const Nanos span_ns = world_.random.between(100 * kMillisecond, 2 * scenario_.ttl_ns);
   const auto restart = [this, &node, name] {
-    busy_.erase(name);
+    --busy_[name];
     node.boot();
   };
   switch (fault) {
@@ -268,7 +294,7 @@ void Run::inject(Fault fault) {
     case Fault::power_loss:
       if (!node.alive()) return;
       node.crash(fault == Fault::power_loss);
-      busy_[name] = 1;
+      ++busy_[name];
       heal(name, span_ns, restart);
       return;
     case Fault::wipe: {
@@ -278,7 +304,7 @@ void Run::inject(Fault fault) {
       busy_["wipe"] = 1;
       node.crash(true);
       node.wipe();
-      busy_[name] = 1;
+      ++busy_[name];
       heal(name, span_ns, restart);
       world_.after(span_ns + 20 * kSecond, [this] { busy_.erase("wipe"); });
       return;
@@ -286,10 +312,10 @@ void Run::inject(Fault fault) {
     case Fault::pause:
       if (!node.alive() || node.paused()) return;
       node.pause();
-      busy_[name] = 1;
+      ++busy_[name];
       heal(name, span_ns, [this, &node, name] {
         node.resume();
-        world_.after(kSecond, [this, name] { busy_.erase(name); });
+        world_.after(kSecond, [this, name] { --busy_[name]; });
       });
       return;
     case Fault::cut_one_way:
@@ -355,7 +381,7 @@ void Run::measure_use() {
 
 void Run::check_at_rest() {
   for (const auto& [id, open] : open_) {
-    if (nodes_.at(open.second)->alive() && !busy_.contains(open.second)) {
+    if (nodes_.at(open.second)->alive() && busy_[open.second] == 0) {
       // A check of a process that ended was answered by its broken connection.
       if (world_.now_ns() - open.first > kMinute) continue;
     }
@@ -409,6 +435,7 @@ Outcome Run::finish() {
   outcome_.simulated_ns = world_.now_ns();
   outcome_.trace_hash = world_.trace.hash();
   outcome_.trace = world_.trace.lines();
+  outcome_.trace.push_front(summary());
   return std::move(outcome_);
 }
 
