@@ -50,9 +50,9 @@ struct Broker {
   telemetry::Counter& counter(const std::string& result) {
     const auto found = counters.find(result);
     if (found != counters.end()) return *found->second;
-    auto& made = context.metrics->counter(telemetry::metric::kLeaseRequests.name,
-                                          telemetry::metric::kLeaseRequests.help,
-                                          {{"result", result}});
+    auto& made =
+        context.metrics->counter(telemetry::metric::kLeaseRequests.name,
+                                 telemetry::metric::kLeaseRequests.help, {{"result", result}});
     counters.emplace(result, &made);
     return made;
   }

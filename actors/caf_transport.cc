@@ -52,12 +52,10 @@ using DialAtom = caf::atom_constant<caf::atom("dial")>;
 using DialedAtom = caf::atom_constant<caf::atom("dialed")>;
 using SeverAtom = caf::atom_constant<caf::atom("sever")>;
 
-using GatewayActor =
-    caf::typed_actor<caf::reacts_to<FrameAtom, std::string, std::uint64_t, std::string>,
-                     caf::reacts_to<SendAtom, std::string, std::string>,
-                     caf::reacts_to<DialAtom, std::string>,
-                     caf::reacts_to<DialedAtom, std::string, SharedSocket>,
-                     caf::reacts_to<SeverAtom, std::string>>;
+using GatewayActor = caf::typed_actor<
+    caf::reacts_to<FrameAtom, std::string, std::uint64_t, std::string>,
+    caf::reacts_to<SendAtom, std::string, std::string>, caf::reacts_to<DialAtom, std::string>,
+    caf::reacts_to<DialedAtom, std::string, SharedSocket>, caf::reacts_to<SeverAtom, std::string>>;
 
 /// How long a peer may take for CAF's handshake once the connection stands.
 constexpr std::chrono::seconds kHandshakeTime{2};
@@ -134,9 +132,8 @@ struct Gateway {
 
   bool was_replaced(const std::string& node, std::uint64_t incarnation) const {
     const auto found = replaced.find(node);
-    return found != replaced.end() &&
-           std::find(found->second.begin(), found->second.end(), incarnation) !=
-               found->second.end();
+    return found != replaced.end() && std::find(found->second.begin(), found->second.end(),
+                                                incarnation) != found->second.end();
   }
 
   void forget(const std::string& node, std::uint64_t incarnation) {
@@ -282,13 +279,13 @@ struct CafTransport::Impl {
 
 CafTransport::CafTransport(caf::actor_system& system, CafTransportConfig config,
                            telemetry::Metrics& metrics)
-    : impl_(new Impl{system,
-                     std::move(config),
-                     metrics.counter(telemetry::metric::kFramesDropped.name,
-                                     telemetry::metric::kFramesDropped.help,
-                                     {{"reason", "no_link"}}),
-                     {},
-                     {}}) {}
+    : impl_(
+          new Impl{system,
+                   std::move(config),
+                   metrics.counter(telemetry::metric::kFramesDropped.name,
+                                   telemetry::metric::kFramesDropped.help, {{"reason", "no_link"}}),
+                   {},
+                   {}}) {}
 
 CafTransport::~CafTransport() { stop(); }
 
@@ -303,8 +300,7 @@ void CafTransport::stop() {
 
 Status CafTransport::start(TransportEvents events) {
   Impl& impl = *impl_;
-  impl.gateway =
-      impl.system.spawn(gateway_behavior, impl.config, std::move(events), &impl.dropped);
+  impl.gateway = impl.system.spawn(gateway_behavior, impl.config, std::move(events), &impl.dropped);
   if (!impl.config.listen) return {};
   const Endpoint& listen = *impl.config.listen;
   const auto port =

@@ -128,13 +128,13 @@ struct Courier {
     for (const std::string& node : turn.severed) context.transport->sever(node);
     for (const PeerState& peer : turn.changed) {
       if (peer.connected) {
-        context.log->info("peer connected", {{"peer", peer.node},
-                                             {"region", peer.region},
-                                             {"incarnation", peer.incarnation}});
+        context.log->info(
+            "peer connected",
+            {{"peer", peer.node}, {"region", peer.region}, {"incarnation", peer.incarnation}});
       } else {
-        context.log->warn("peer lost", {{"peer", peer.node},
-                                        {"region", peer.region},
-                                        {"incarnation", peer.incarnation}});
+        context.log->warn(
+            "peer lost",
+            {{"peer", peer.node}, {"region", peer.region}, {"incarnation", peer.incarnation}});
       }
     }
     if (!turn.changed.empty()) context.board->post({peers->states(), peers->live_edges(now())});

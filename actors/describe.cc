@@ -70,8 +70,8 @@ Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const Regist
     return failure(ErrorCode::not_found, "customer",
                    "no owner of this customer is active on node " + reply.node);
   }
-  OwnerDescription description{reg, reply.node,           placement.home(reg), reply.epoch,
-                               placement.replicas(reg), {}};
+  OwnerDescription description{
+      reg, reply.node, placement.home(reg), reply.epoch, placement.replicas(reg), {}};
   for (const codec::BucketDescription& bucket : reply.buckets) {
     ownership::BucketView view;
     view.bucket = bucket.bucket;

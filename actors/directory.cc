@@ -32,6 +32,7 @@ struct Directory {
   const Links& links() const { return *context.owners->links; }
 
   void request(LeaseRequest& request) {
+    if (stopping) return;
     const auto key = decode_bucket_key(request.bucket);
     if (!key || key->scope == Scope::node) return;
     const RegisterId reg = context.placement->register_for(key->scope, key->region, key->customer);
@@ -84,7 +85,8 @@ struct Directory {
     return placed;
   }
 
-  /// The entry of the owner that sent the message at hand; nullptr when it is not of this directory.
+  /// The entry of the owner that sent the message at hand; nullptr when it is not of this
+  /// directory.
   Entry* sender_entry() {
     const auto& sender = self->current_sender();
     const auto found = sender ? by_id.find(sender->id()) : by_id.end();
@@ -115,7 +117,8 @@ struct Directory {
     by_id.erase(found);
     entries.erase(name);
     --*context.active;
-    if (full && entries.size() < context.most_owners / 10 * 9) {
+    if (stopping && entries.empty()) return self->quit();
+    if (full && entries.size() < context.most_owners - context.most_owners / 10) {
       full = false;
       context.log->info("there is room for owners again", {{"owners", entries.size()}});
     }
@@ -157,11 +160,9 @@ struct Directory {
     if (found == entries.end()) return described(question, std::move(stored), {});
     self->request(found->second.owner, std::chrono::nanoseconds(kQueryDeadlineNs),
                   DescribeAtom::value)
-        .then(
-            [this, question, stored](Views& active) {
-              described(question, stored, std::move(active.buckets));
-            },
-            [this, question, stored](const caf::error&) { described(question, stored, {}); });
+        .then([this, question,
+               stored](Views& active) { described(question, stored, std::move(active.buckets)); },
+              [this, question, stored](const caf::error&) { described(question, stored, {}); });
   }
 
   void described(const Asked& question, std::vector<ownership::BucketView> stored,
@@ -193,9 +194,11 @@ struct Directory {
     for (auto& [name, entry] : entries) self->send(entry.owner, book);
   }
 
+  /// Ends when the last owner has: until then somebody uses what they share.
   void stop() {
+    stopping = true;
     for (auto& [name, entry] : entries) self->send_exit(entry.owner, caf::exit_reason::kill);
-    self->quit();
+    if (entries.empty()) self->quit();
   }
 
   DirectoryActor::pointer self;
@@ -203,7 +206,8 @@ struct Directory {
   Book book;
   Entries entries;
   std::unordered_map<caf::actor_id, Entries::value_type*> by_id;
-  bool full = false;
+  bool full = false;      ///< said so in the log
+  bool stopping = false;  ///< owners are ending, none is started
 };
 
 DirectoryActor::behavior_type directory_behavior(DirectoryActor::stateful_pointer<Directory> self,

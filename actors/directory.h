@@ -18,8 +18,8 @@
 
 namespace weir::actors {
 
-/// Most owners at once, about 2 KB each. A request for a further customer is answered `pending`: the
-/// edge keeps waiting and asks again.
+/// Most owners at once, about 2 KB each. A request for a further customer is answered `pending`:
+/// the edge keeps waiting and asks again.
 inline constexpr std::size_t kMaxActiveOwners = 250'000;
 /// Most requests held back for one customer while its owner ends; a further one is answered
 /// `pending`.

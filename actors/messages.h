@@ -97,49 +97,46 @@ struct PeerNews {
   PeerState state;
 };
 
-using WakeAtom = caf::atom_constant<caf::atom("wake")>;      // something is due
-using TimerAtom = caf::atom_constant<caf::atom("timer")>;    // a timer of one's own
-using FlushAtom = caf::atom_constant<caf::atom("flush")>;    // what has gathered goes now
-using OfferAtom = caf::atom_constant<caf::atom("offer")>;    // an owner would end
-using EndAtom = caf::atom_constant<caf::atom("end")>;        // it may, if it still would
-using StayAtom = caf::atom_constant<caf::atom("stay")>;      // it does not
+using WakeAtom = caf::atom_constant<caf::atom("wake")>;    // something is due
+using TimerAtom = caf::atom_constant<caf::atom("timer")>;  // a timer of one's own
+using FlushAtom = caf::atom_constant<caf::atom("flush")>;  // what has gathered goes now
+using OfferAtom = caf::atom_constant<caf::atom("offer")>;  // an owner would end
+using EndAtom = caf::atom_constant<caf::atom("end")>;      // it may, if it still would
+using StayAtom = caf::atom_constant<caf::atom("stay")>;    // it does not
 using DescribeAtom = caf::atom_constant<caf::atom("describe")>;
 using StopAtom = caf::atom_constant<caf::atom("stop")>;
 using EdgesAtom = caf::atom_constant<caf::atom("edges")>;
 using SyncAtom = caf::atom_constant<caf::atom("sync")>;
 
 /// Stores; runs in a thread of its own.
-using WriterActor = caf::typed_actor<caf::replies_to<CommitRecords>::with<Stored>,
-                                     caf::replies_to<SyncAtom>::with<Stored>,
-                                     caf::reacts_to<FlushAtom>>;
+using WriterActor =
+    caf::typed_actor<caf::replies_to<CommitRecords>::with<Stored>,
+                     caf::replies_to<SyncAtom>::with<Stored>, caf::reacts_to<FlushAtom>>;
 /// Reads; runs in a thread of its own.
 using ReaderActor = caf::typed_actor<caf::replies_to<LoadRecord>::with<Loaded>,
                                      caf::replies_to<LoadCustomer>::with<LoadedCustomer>>;
 /// One customer's owner.
-using OwnerActor =
-    caf::typed_actor<caf::reacts_to<LeaseRequest>, caf::reacts_to<Book>,
-                     caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<EndAtom>,
-                     caf::replies_to<DescribeAtom>::with<Views>>;
+using OwnerActor = caf::typed_actor<caf::reacts_to<LeaseRequest>, caf::reacts_to<Book>,
+                                    caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<EndAtom>,
+                                    caf::replies_to<DescribeAtom>::with<Views>>;
 /// All owners of this node.
 using DirectoryActor =
     caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<Asked>, caf::reacts_to<Book>,
-                     caf::reacts_to<OfferAtom>, caf::reacts_to<StayAtom>,
-                     caf::reacts_to<StopAtom>>;
+                     caf::reacts_to<OfferAtom>, caf::reacts_to<StayAtom>, caf::reacts_to<StopAtom>>;
 /// Between the limiter and the owners.
-using BrokerActor =
-    caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
-                     caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
-                     caf::reacts_to<EdgesAtom, std::uint32_t>, caf::reacts_to<PeerNews>,
-                     caf::reacts_to<DrainOrder>>;
+using BrokerActor = caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
+                                     caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
+                                     caf::reacts_to<EdgesAtom, std::uint32_t>,
+                                     caf::reacts_to<PeerNews>, caf::reacts_to<DrainOrder>>;
 /// Between this node's actors and its peers.
 using CourierActor =
     caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<LeaseAnswer>,
                      caf::reacts_to<Asked>, caf::reacts_to<Replied>, caf::reacts_to<Frame>,
                      caf::reacts_to<Link>, caf::reacts_to<FlushAtom>, caf::reacts_to<TimerAtom>>;
 /// Questions of this node's server, until they are answered.
-using DeskActor = caf::typed_actor<caf::reacts_to<Question>, caf::reacts_to<Replied>,
-                                   caf::reacts_to<TimerAtom, std::uint64_t>,
-                                   caf::reacts_to<StopAtom>>;
+using DeskActor =
+    caf::typed_actor<caf::reacts_to<Question>, caf::reacts_to<Replied>,
+                     caf::reacts_to<TimerAtom, std::uint64_t>, caf::reacts_to<StopAtom>>;
 
 /// Who is who on this node. Written by node.cc before the first message, never afterwards; emptied
 /// by nobody, so every actor drops its reference when it ends. A missing actor is an empty handle.

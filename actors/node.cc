@@ -126,8 +126,12 @@ std::vector<TopologyNode> Node::Impl::peers() const {
 }
 
 codec::Hello Node::Impl::hello() const {
-  return {config.name,  incarnation,  config.region,
-          config.edge,  config.owner, config.topology.version,
+  return {config.name,
+          incarnation,
+          config.region,
+          config.edge,
+          config.owner,
+          config.topology.version,
           config.topology.content_hash};
 }
 
@@ -146,8 +150,8 @@ Status Node::Impl::start(Book book) {
                                           registers_of(config), wake, links});
   }
   if (const Status opened = open_transport(); !opened) return opened;
-  collector = world.metrics->add_collector(
-      [this](telemetry::MetricSink& sink) { collect_metrics(sink); });
+  collector =
+      world.metrics->add_collector([this](telemetry::MetricSink& sink) { collect_metrics(sink); });
   if (links->broker) caf::anon_send(links->broker, WakeAtom::value);
   world.log->info("node started", {{"node", config.name},
                                    {"region", config.region},
@@ -177,22 +181,23 @@ void Node::Impl::spawn_owners(const Book& book, const Epoch& epoch) {
 Status Node::Impl::open_transport() {
   transport = world.transport;
   if (networked) {
-    own_transport = std::make_unique<CafTransport>(
-        system,
-        CafTransportConfig{config.name, incarnation, config.listen, peers(),
-                           world.seeds->next_seed()},
-        *world.metrics);
+    own_transport =
+        std::make_unique<CafTransport>(system,
+                                       CafTransportConfig{config.name, incarnation, config.listen,
+                                                          peers(), world.seeds->next_seed()},
+                                       *world.metrics);
     transport = own_transport.get();
   }
   if (transport == nullptr) return {};
   links->courier = spawn_courier(system, {hello(), config.topology.version, transport, world.clock,
                                           world.log, world.metrics, board, links});
   const CourierActor courier = links->courier;
-  return transport->start(
-      {[courier](std::string from, std::string frame) {
-         caf::anon_send(courier, Frame{std::move(from), std::move(frame)});
-       },
-       [courier](std::string node, bool up) { caf::anon_send(courier, Link{std::move(node), up}); }});
+  return transport->start({[courier](std::string from, std::string frame) {
+                             caf::anon_send(courier, Frame{std::move(from), std::move(frame)});
+                           },
+                           [courier](std::string node, bool up) {
+                             caf::anon_send(courier, Link{std::move(node), up});
+                           }});
 }
 
 /// Order: questions are answered, then the network falls silent, then the owners end, and last the

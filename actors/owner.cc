@@ -93,9 +93,7 @@ OwnerActor::behavior_type owner_behavior(OwnerActor::stateful_pointer<Shell> sel
         if (shell->timer.fired(at_ns)) shell->step(ownership::Owner::Tick{});
       },
       [shell](EndAtom) { shell->end(); },
-      [shell](DescribeAtom) {
-        return Views{shell->owner->view(shell->context->clock->boot_ns())};
-      },
+      [shell](DescribeAtom) { return Views{shell->owner->view(shell->context->clock->boot_ns())}; },
   };
 }
 

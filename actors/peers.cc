@@ -80,8 +80,7 @@ void PeerTable::on_heartbeat(Peer& peer, const codec::Heartbeat& heartbeat, Nano
   const Nanos sample_ns = now_ns - heartbeat.echo_ns - heartbeat.echo_delay_ns;
   if (!echoed || sample_ns <= 0) return;
   Nanos& smoothed_ns = peer.state.round_trip_ns;
-  smoothed_ns =
-      smoothed_ns == 0 ? sample_ns : smoothed_ns + (sample_ns - smoothed_ns) / kSmoothing;
+  smoothed_ns = smoothed_ns == 0 ? sample_ns : smoothed_ns + (sample_ns - smoothed_ns) / kSmoothing;
 }
 
 void PeerTable::on_tick(Nanos now_ns, Turn& turn) {

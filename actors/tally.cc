@@ -7,8 +7,7 @@ namespace weir::actors {
 void RequestTally::sent(const LeaseRequest& request, Nanos now_ns) {
   forget_older(now_ns);
   unanswered_ += older_.erase(request.lessee.incarnation);
-  const auto [waiting, fresh] =
-      recent_.try_emplace(request.lessee.incarnation, request.sequence);
+  const auto [waiting, fresh] = recent_.try_emplace(request.lessee.incarnation, request.sequence);
   if (fresh) return;
   ++unanswered_;
   waiting->second = request.sequence;

@@ -28,7 +28,7 @@ std::span<const Module> modules() {
 
 std::span<const Narrow> narrow_includes() {
   static const std::array kNarrow = {
-      Narrow{"actors", "store", {"src/store/store.h"}},
+      Narrow{"actors", "store", {"src/store/store.h", "src/store/group_commit.h"}},
   };
   return kNarrow;
 }
