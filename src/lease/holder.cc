@@ -95,6 +95,8 @@ Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos
     next_ns = std::min(
         next_ns, std::max(sent_ns_ + lost_after_ns(demand.round_trip_ns), told_ns_ + kDenialNs));
   }
+  // Strict: what is left is told once nobody waits; until then only an answer changes anything.
+  if (demand.strict) return std::max(next_ns, now_ns + 1);
   if (clamp_binds() && unreported()) next_ns = std::min(next_ns, sent_ns_ + kReportEveryNs);
   if (held_ > 0) {
     next_ns = std::min(next_ns, std::max(renew_ns(demand, terms), sent_ns_ + kLostAfterNs));

@@ -26,8 +26,8 @@ namespace weir::lease {
 /// after this part of it (PROTOCOL G3).
 inline constexpr Nanos kParkedPartOfTtl = 2;
 inline constexpr std::int64_t kTooOldPermille = 350;
-/// One turn of all parked lessees under sustained overload takes at most this part of the TTL: short
-/// enough that nobody's request gets too old meanwhile.
+/// One turn of all parked lessees under sustained overload takes at most this part of the TTL:
+/// short enough that nobody's request gets too old meanwhile.
 inline constexpr std::int64_t kTurnPermille = 400;
 /// What was saved for a lessee that has been bidden to ask again waits this long for it, then it is
 /// for the others.

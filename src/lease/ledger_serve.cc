@@ -21,8 +21,8 @@ std::int64_t narrow(Wide value) {
 /// The portion in which parked lessees are served instead of token by token: kShortPortionNs of
 /// refill, which whoever waits hardly notices; and while demand is at least one and a quarter times
 /// the rate, so that most checks are denied anyway, more. Never so much that one turn of all takes
-/// longer than requests live, nor more than fits in the bucket for each of them: what never fits is never
-/// granted.
+/// longer than requests live, nor more than fits in the bucket for each of them: what never fits is
+/// never granted.
 std::int64_t Ledger::portion() const {
   Wide demand = 0;
   std::int64_t parked = 0;
