@@ -1,2 +1,3 @@
 weir_test(NAME limit_token_bucket_test LABEL unit SOURCES limit_token_bucket_test.cc DEPS limit
   LIBS gmpxx gmp)
+weir_test(NAME limit_calendar_test LABEL unit SOURCES limit_calendar_test.cc DEPS limit)
