@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 #include "src/edge/estimate.h"
 
 namespace weir::edge {
@@ -70,6 +71,7 @@ Verdict Evaluation::conclude(const Check& check, Nanos now_ns, Decision& decisio
     if (item.state == State::lacks) lacking_.push_back(item.entry);
   }
   if (!refused) {
+    if (!lacking_.empty() && WEIR_MUTANT(taken_before_all_suffice)) take(check, now_ns);
     if (!lacking_.empty()) return Verdict::wait;
     if (!take(check, now_ns)) return Verdict::wait;
   }
@@ -234,7 +236,9 @@ bool Evaluation::is_degraded(const Entry& entry, Nanos now_ns) {
   Health& health = stripe_.health_of(entry);
   if (health.degraded) return true;
   if (health.silent_since_ns == 0) return false;
-  if (now_ns - health.silent_since_ns < around_.config.suspicion_ns) return false;
+  const Nanos patience_ns =
+      WEIR_MUTANT(suspicion_hasty) ? 20 * kMillisecond : around_.config.suspicion_ns;
+  if (now_ns - health.silent_since_ns < patience_ns) return false;
   health.degraded = true;
   const auto kind =
       entry.scope == Scope::region ? RegisterId::Kind::region : RegisterId::Kind::global;
@@ -264,7 +268,7 @@ bool Evaluation::take(const Check& check, Nanos now_ns) {
     leased = leased || (item.entry != nullptr && !item.by_policy && check.cost > 0);
   }
   if (!leased) return true;
-  const Nanos after_ns = around_.clock.boot_ns();
+  const Nanos after_ns = WEIR_MUTANT(cached_clock) ? now_ns : around_.clock.boot_ns();
   const bool in_time = std::all_of(items_.begin(), items_.end(), [&](const Item& item) {
     return item.state != State::fits || item.entry == nullptr || item.by_policy ||
            after_ns < item.entry->holder.deadline_ns();

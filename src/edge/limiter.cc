@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 #include "src/edge/limiter_impl.h"
 
 namespace weir::edge {
@@ -306,7 +307,7 @@ void Limiter::Impl::process(Stripe& stripe, Entry& entry, Nanos now_ns,
                             std::vector<LeaseRequest>& out) {
   const bool was_open = entry.holder.open();
   auto wanted = demand(stripe, entry, now_ns, true);
-  wanted.fresh_incarnation = stripe.random.next();
+  wanted.fresh_incarnation = WEIR_MUTANT(incarnation_reused) ? 1 : stripe.random.next();
   auto request = entry.holder.poll(wanted, config_.terms, now_ns);
   note_open(stripe, entry, was_open, now_ns);
   if (request) {
@@ -488,6 +489,7 @@ std::vector<BucketUsage> Limiter::usage(const std::string& customer) const {
 }
 std::vector<CheckCount> Limiter::check_counts() const { return impl_->check_counts(); }
 std::vector<LimitGauges> Limiter::gauges() const { return impl_->gauges(); }
+std::vector<LeaseView> Limiter::leases() const { return impl_->leases(); }
 std::vector<Degradation> Limiter::take_degradations() { return impl_->take_degradations(); }
 std::size_t Limiter::bucket_count() const { return impl_->bucket_count(); }
 std::size_t Limiter::waiting_count() const { return impl_->waiting_count(); }

@@ -56,6 +56,14 @@ struct LimitGauges {
   FailurePolicy policy = FailurePolicy::static_share;
 };
 
+/// What one holder has, as an auditor sees it.
+struct LeaseView {
+  std::string bucket;             ///< encoded BucketKey
+  std::uint64_t incarnation = 0;  ///< of the holder
+  std::int64_t held = 0;
+  Nanos deadline_ns = 0;  ///< boot clock; what is held then is gone
+};
+
 /// A change of state that a person should hear of.
 struct Degradation {
   RegisterId reg;
@@ -104,6 +112,8 @@ class Limiter {
 
   std::vector<CheckCount> check_counts() const;
   std::vector<LimitGauges> gauges() const;
+  /// Every lease with tokens in it.
+  std::vector<LeaseView> leases() const;
   /// Degradations since the last call.
   std::vector<Degradation> take_degradations();
   std::size_t bucket_count() const;

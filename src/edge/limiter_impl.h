@@ -33,6 +33,7 @@ class Limiter::Impl {
   std::vector<BucketUsage> usage(const std::string& customer) const;
   std::vector<CheckCount> check_counts() const;
   std::vector<LimitGauges> gauges() const;
+  std::vector<LeaseView> leases() const;
   std::vector<Degradation> take_degradations();
   std::size_t bucket_count() const;
   std::size_t waiting_count() const { return waiting_count_.load(std::memory_order_relaxed); }

@@ -98,6 +98,19 @@ std::vector<LimitGauges> Limiter::Impl::gauges() const {
   return result;
 }
 
+std::vector<LeaseView> Limiter::Impl::leases() const {
+  std::vector<LeaseView> result;
+  for (const Part& part : parts_) {
+    const std::lock_guard lock(part.stripe.mutex);
+    for (const auto& [key, entry] : part.stripe.entries) {
+      const lease::Holder& holder = entry->holder;
+      if (holder.held() == 0) continue;
+      result.push_back({key, holder.incarnation(), holder.held(), holder.deadline_ns()});
+    }
+  }
+  return result;
+}
+
 std::vector<Degradation> Limiter::Impl::take_degradations() {
   std::vector<Degradation> result;
   for (Part& part : parts_) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/mutants.h"
+
 namespace weir::lease {
 
 void Holder::restart(std::uint64_t incarnation) {
@@ -24,6 +26,7 @@ bool Holder::lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const {
 }
 
 Nanos Holder::lost_after_ns(Nanos round_trip_ns) const {
+  if (WEIR_MUTANT(resent_too_early)) return kLostAfterNs;
   const Nanos first_ns =
       std::max(kLostAfterNs, multiply_saturating(kLostAfterRoundTrips, round_trip_ns));
   const Nanos doubled_ns = multiply_saturating(first_ns, 1LL << std::min<int>(lost_, 10));
@@ -108,6 +111,7 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
                                          Nanos now_ns) {
   expire(now_ns);
   if (!due(demand, terms, now_ns)) return std::nullopt;
+  const bool same_again = WEIR_MUTANT(resent_same_sequence) && open_;
   if (open_) {
     open_ = parked_ = false;
     if (!resend_now_) lost_ = static_cast<std::uint8_t>(std::min(lost_ + 1, 20));
@@ -120,8 +124,9 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
   if (need == 0 && !leaves && !demand.strict && held_ < unit_) {
     need = goal(demand, terms, now_ns) > held_ ? unit_ : 0;
   }
-  const bool gives_up =
-      demand.leave || recalled_ || need > held_ || (demand.strict && demand.waiting == 0);
+  const bool gives_up = demand.leave || recalled_ ||
+                        (need > held_ && !WEIR_MUTANT(held_while_waiting)) ||
+                        (demand.strict && demand.waiting == 0);
   if (incarnation_ == 0 || restart_ || lease_is_gone(terms, now_ns)) {
     restart(demand.fresh_incarnation);
   }
@@ -131,7 +136,7 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
 
   LeaseRequest request;
   request.lessee.incarnation = incarnation_;
-  request.sequence = ++sequence_;
+  request.sequence = same_again ? sequence_ : ++sequence_;
   request.held = held_;
   request.spent_total = spent_total_;
   request.given_back = established_ ? given_back_ : 0;
@@ -165,7 +170,9 @@ void Holder::learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now
   expire(now_ns);
   held_ += answer.granted;
   if (answer.ttl_ns > 0) {
-    const Nanos end_ns = first_sent_ns_ + LeaseTerms::lessee_ns(answer.ttl_ns, terms.slew_permille);
+    const Nanos from_ns = WEIR_MUTANT(deadline_from_answer) ? now_ns : first_sent_ns_;
+    const std::uint32_t slew_permille = WEIR_MUTANT(no_drift_margin) ? 0 : terms.slew_permille;
+    const Nanos end_ns = from_ns + LeaseTerms::lessee_ns(answer.ttl_ns, slew_permille);
     deadline_ns_ = std::max(deadline_ns_, end_ns);
   }
   expire(now_ns);
@@ -177,7 +184,8 @@ Holder::Heard Holder::on_answer(const LeaseAnswer& answer, const LeaseTerms& ter
     recalled_ = held_ > 0;
     return recalled_ ? Heard::recalled : Heard::ignored;
   }
-  if (answer.sequence != sequence_ || (!open_ && !parked_)) return Heard::ignored;
+  const bool used = !open_ && !parked_ && !WEIR_MUTANT(answer_used_twice);
+  if (answer.sequence != sequence_ || used) return Heard::ignored;
   switch (answer.status) {
     case LeaseStatus::granted:
       if (answer.granted < 0) return Heard::ignored;

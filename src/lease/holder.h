@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "src/base/mutants.h"
 #include "src/base/time.h"
 #include "src/lease/sizing.h"
 #include "src/lease/terms.h"
@@ -84,8 +85,8 @@ class Holder {
 
   /// True when a denial learnt from the owner settles a check of this cost now (E7).
   bool denied(std::int64_t cost, Nanos now_ns) const {
-    return now_ns < retry_at_ns_ && now_ns - told_ns_ < kDenialNs &&
-           (cost >= denied_need_ || cost > known_level_);
+    const bool fresh = now_ns - told_ns_ < kDenialNs || WEIR_MUTANT(denial_for_ever);
+    return now_ns < retry_at_ns_ && fresh && (cost >= denied_need_ || cost > known_level_);
   }
   /// When the owner will have tokens for the denied need; boot clock of this node.
   Nanos retry_at_ns() const { return retry_at_ns_; }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 
 namespace weir::lease {
 
@@ -57,11 +58,14 @@ std::int64_t Ledger::reserved() const {
 }
 
 std::int64_t Ledger::ceiling() const {
+  if (WEIR_MUTANT(clamp_ignores_leases)) return numbers_.capacity;
   return std::max<std::int64_t>(0, subtract_saturating(numbers_.capacity, outstanding()));
 }
 
 /// While more is out than a lowered limit allows, no TTL is extended (PROTOCOL D8).
-bool Ledger::may_extend() const { return outstanding() <= numbers_.capacity; }
+bool Ledger::may_extend() const {
+  return outstanding() <= numbers_.capacity || WEIR_MUTANT(excess_extended);
+}
 
 void Ledger::refill_to(Nanos instant_ns) {
   if (instant_ns <= as_of_ns_) return;
@@ -88,8 +92,9 @@ void Ledger::advance(Nanos now_ns) {
       if (first == entries_.end() || it->second.expires_ns < first->second.expires_ns) first = it;
     }
     if (first == entries_.end()) break;
-    refill_to(first->second.expires_ns);
+    if (!WEIR_MUTANT(burnt_before_refill)) refill_to(first->second.expires_ns);
     counters_.burnt += static_cast<std::uint64_t>(first->second.outstanding);
+    if (WEIR_MUTANT(expired_put_back)) level_.tokens += first->second.outstanding;
     entries_.erase(first);
   }
   refill_to(now_ns);
@@ -101,7 +106,7 @@ Ledger::Outcome Ledger::request(const LeaseRequest& request, Nanos now_ns) {
   Entry* entry = find_or_create(request, now_ns, out);
   if (entry == nullptr) return out;
   if (request.sequence < entry->sequence) return out;
-  if (request.sequence == entry->sequence) {
+  if (request.sequence == entry->sequence && !WEIR_MUTANT(equal_booked_again)) {
     repeat_answer(request, *entry, now_ns, out);
     return out;
   }
@@ -127,7 +132,8 @@ Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns,
   Entry fresh;
   fresh.expires_ns = add_saturating(now_ns, terms_.grantor_ns());
   fresh.heard_ns = now_ns;
-  if (request.held != 0 || request.spent_total != 0 || request.given_back != 0) {
+  const bool has_history = request.held != 0 || request.spent_total != 0 || request.given_back != 0;
+  if (has_history && !WEIR_MUTANT(breach_credited)) {
     out.now.push_back(answer(request.lessee, fresh, LeaseStatus::unknown));
     out.now.back().sequence = request.sequence;
     return nullptr;
@@ -137,10 +143,15 @@ Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns,
       return item.second.outstanding == 0 && !item.second.parked;
     });
   }
-  if (entries_.size() >= kMaxLesseesPerRecord) {
+  if (entries_.size() >= kMaxLesseesPerRecord && !WEIR_MUTANT(lessees_unbounded)) {
     out.now.push_back(answer(request.lessee, fresh, LeaseStatus::crowded));
     out.now.back().sequence = request.sequence;
     return nullptr;
+  }
+  if (WEIR_MUTANT(restart_overwrites)) {
+    for (auto& [lessee, entry] : entries_) {
+      if (lessee.node == request.lessee.node) level_.tokens += std::exchange(entry.outstanding, 0);
+    }
   }
   return &entries_.emplace(request.lessee, fresh).first->second;
 }
@@ -177,8 +188,9 @@ bool Ledger::book(const LeaseRequest& request, Entry& entry) {
   if (request.spent_total < entry.spent_total || request.given_back < entry.given_back)
     return false;
   const std::int64_t newly_spent = request.spent_total - entry.spent_total;
-  if (newly_spent > entry.outstanding || request.held > entry.outstanding - newly_spent)
-    return false;
+  const bool breach =
+      newly_spent > entry.outstanding || request.held > entry.outstanding - newly_spent;
+  if (breach && !WEIR_MUTANT(breach_credited)) return false;
   const std::int64_t returned = entry.outstanding - newly_spent - request.held;
   const std::int64_t given_back = request.given_back - entry.given_back;
   level_.tokens = add_saturating(level_.tokens, add_saturating(returned, given_back));
@@ -224,7 +236,8 @@ void Ledger::answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_
     report.ttl_ns = terms_.ttl_ns;
   }
   entry.answered = report;
-  (report.ttl_ns > 0 ? out.after_commit : out.now).push_back(std::move(report));
+  const bool waits = report.ttl_ns > 0 && !WEIR_MUTANT(renewal_uncommitted);
+  (waits ? out.after_commit : out.now).push_back(std::move(report));
 }
 
 void Ledger::unpark(Entry& entry) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 #include "src/lease/ledger.h"
 #include "src/lease/sizing.h"
 
@@ -30,7 +31,7 @@ std::int64_t Ledger::portion() const {
     if (entry.parked || entry.outstanding > 0) demand += entry.rate_per_s;
     if (entry.parked) ++parked;
   }
-  if (parked == 0) return 0;
+  if (parked == 0 || numbers_.rate_period_ns <= 0) return 0;
   const Wide count = numbers_.rate_count;
   const Wide period = numbers_.rate_period_ns;
   const bool overloaded = demand * period * 4 >= count * kSecond * 5;
@@ -84,9 +85,10 @@ void Ledger::share_out(const std::map<LesseeId, std::int64_t>& targets) {
     if (hungry.empty()) return;
     const auto first = std::find_if(hungry.begin(), hungry.end(),
                                     [&](const auto& it) { return turn_ < it->first; });
-    std::rotate(hungry.begin(), first, hungry.end());
+    if (!WEIR_MUTANT(first_come)) std::rotate(hungry.begin(), first, hungry.end());
     const auto count = static_cast<std::int64_t>(hungry.size());
-    const std::int64_t part = std::max<std::int64_t>(1, left / count);
+    const std::int64_t part =
+        WEIR_MUTANT(first_come) ? left : std::max<std::int64_t>(1, left / count);
     for (const auto& it : hungry) {
       if (left == 0) return;
       Entry& entry = entries_.at(it->first);
@@ -158,7 +160,8 @@ void Ledger::serve(Nanos now_ns, Outcome& out) {
       empty.ttl_ns = terms_.ttl_ns;
     }
     entry.answered = empty;
-    (empty.ttl_ns > 0 ? out.after_commit : out.now).push_back(std::move(empty));
+    const bool waits = empty.ttl_ns > 0 && !WEIR_MUTANT(renewal_uncommitted);
+    (waits ? out.after_commit : out.now).push_back(std::move(empty));
   }
   WEIR_ASSERT(level_.tokens >= 0 && level_.tokens <= ceiling());
 }
@@ -166,7 +169,8 @@ void Ledger::serve(Nanos now_ns, Outcome& out) {
 /// Grants a parked lessee what has been saved for it, or bids it ask again when its request is so
 /// old that the tokens would arrive with little of their life left (G3).
 void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out) {
-  if (now_ns - entry.heard_ns > terms_.ttl_ns / 1000 * kTooOldPermille) {
+  const bool is_old = now_ns - entry.heard_ns > terms_.ttl_ns / 1000 * kTooOldPermille;
+  if (is_old && !WEIR_MUTANT(grants_to_old)) {
     entry.asked_again = true;
     entry.refreshed_ns = now_ns;
     out.now.push_back(answer(lessee, entry, LeaseStatus::ask_again));
@@ -178,6 +182,7 @@ void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& 
   level_.tokens -= tokens;
   entry.outstanding += tokens;
   entry.need = 0;
+  entry.recalled_ns = now_ns;  // not idle yet; a recall would overtake the grant anyway
   entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
   LeaseAnswer granted = answer(lessee, entry, LeaseStatus::granted);
   granted.granted = tokens;

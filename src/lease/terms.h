@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "src/base/mutants.h"
 #include "src/base/time.h"
 
 namespace weir::lease {
@@ -27,7 +28,9 @@ struct LeaseTerms {
     return (ttl_ns + room - 1) / room * 1000 + kGuardNs;
   }
   Nanos lessee_ns() const { return lessee_ns(ttl_ns, slew_permille); }
-  Nanos grantor_ns() const { return grantor_ns(ttl_ns, slew_permille); }
+  Nanos grantor_ns() const {
+    return WEIR_MUTANT(no_drift_margin) ? ttl_ns : grantor_ns(ttl_ns, slew_permille);
+  }
 
   friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
 };

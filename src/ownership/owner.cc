@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 
 namespace weir::ownership {
 namespace {
@@ -77,7 +78,7 @@ void Owner::apply(Bucket& bucket, const LeaseRequest& request, Nanos now_ns, Eff
 void Owner::take(Bucket& bucket, lease::Ledger::Outcome&& outcome, Effects& effects) {
   move_all(outcome.now, effects.answers);
   bucket.dirty = bucket.dirty || outcome.changed || !outcome.after_commit.empty();
-  move_all(outcome.after_commit, gathered_);
+  move_all(outcome.after_commit, WEIR_MUTANT(answers_before_commit) ? effects.answers : gathered_);
 }
 
 void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
@@ -97,7 +98,8 @@ void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
   }
   if (event.record->has_value()) {
     const AgedRecord& aged = **event.record;
-    bucket.ledger.emplace(event.bucket, aged.record.ledger, aged.age_ns, config_.terms, now_ns);
+    const Nanos age_ns = WEIR_MUTANT(age_forfeited) ? 0 : aged.age_ns;
+    bucket.ledger.emplace(event.bucket, aged.record.ledger, age_ns, config_.terms, now_ns);
   } else {
     bucket.ledger.emplace(event.bucket, *numbers, book_->version(), config_.terms, now_ns);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 
 namespace weir::ownership {
 namespace {
@@ -96,6 +97,7 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
     next.votes = true;
     merge_marks(next.known, message.first_start);
   }
+  if (WEIR_MUTANT(wiped_votes_at_once)) next.votes = true;
   reply.promised = true;
   reply.highest = message.epoch;
   reply.votes = next.votes;
@@ -106,6 +108,10 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
   Write write;
   write.reg = message.reg;
   if (next != held) write.state = next;
+  if (WEIR_MUTANT(promise_not_durable) && !starts) {
+    states_[write.reg] = next;
+    write.state.reset();
+  }
   answer_after(std::move(write), from, std::move(reply), out);
 }
 
@@ -129,7 +135,7 @@ void Replica::read(const std::string& from, const Read& message, Effects& out) {
   reply.record->record.bucket = message.bucket;
   Write write;
   write.reg = message.reg;
-  if (held.promise != message.epoch) {
+  if (!WEIR_MUTANT(read_unfenced) && held.promise != message.epoch) {
     write.state = held;
     write.state->promise = message.epoch;
   }
@@ -179,7 +185,8 @@ void Replica::accept(const std::string& from, const Accept& message, Effects& ou
   reply.commit = message.commit;
   reply.store = own_;
   reply.highest = held.promise;
-  if (!may_promise(held, message.epoch) || !held.votes) {
+  const bool refused = !may_promise(held, message.epoch) && !WEIR_MUTANT(stale_accepted);
+  if (refused || !held.votes) {
     refuse(from, std::move(reply), out);
     return;
   }
@@ -199,7 +206,7 @@ void Replica::accept(const std::string& from, const Accept& message, Effects& ou
       refuse(from, std::move(reply), out);
       return;
     }
-    if (*have > record.version) {
+    if (*have > record.version && !WEIR_MUTANT(older_replaces_newer)) {
       reply.stale.push_back(record.bucket);
     } else if (*have != record.version) {
       write.records.push_back(record);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 #include "src/ownership/replica.h"
 
 namespace weir::ownership {
@@ -57,6 +58,7 @@ void Seat::to_all(const RegisterMessage& message, Effects& out) const {
 
 /// A store counts unless it is known to have been replaced (C2).
 bool Seat::counts(const StoreMark& store) const {
+  if (WEIR_MUTANT(replaced_store_counts)) return store.number != 0;
   return store.number != 0 && store.number >= number_of(known_, store.node);
 }
 
@@ -155,6 +157,7 @@ void Seat::note_higher(const Epoch& highest, Nanos now_ns, Effects& out) {
 }
 
 void Seat::start_poll(Nanos now_ns, Effects& out) {
+  if (WEIR_MUTANT(prepare_without_poll)) return start_prepare(now_ns, out);
   phase_ = Phase::polling;
   ++token_;
   poll_.clear();
@@ -187,12 +190,15 @@ void Seat::conclude_poll(Nanos now_ns, Effects& out) {
     const bool denied = named != poll_.end() && named->second.misses;
     if (reply.misses || denied) missing.insert(node);
   }
-  if (quorums_.majority(missing)) start_prepare(now_ns, out);
+  if (!quorums_.majority(missing)) return;
+  start_prepare(now_ns, out);
+  if (WEIR_MUTANT(takeover_unprepared)) become_active(now_ns, out);
 }
 
 void Seat::start_prepare(Nanos now_ns, Effects& out) {
   phase_ = Phase::preparing;
-  epoch_ = {++highest_counter_, self_, incarnation_};
+  if (!WEIR_MUTANT(epoch_reused) || epoch_.counter != highest_counter_) ++highest_counter_;
+  epoch_ = {highest_counter_, self_, incarnation_};
   promises_.clear();
   first_start_.clear();
   announced_ = known_;
@@ -252,10 +258,12 @@ bool Seat::try_first_start(Nanos now_ns, Effects& out) {
   std::vector<StoreMark> list;
   for (const std::string& node : quorums_.members()) {
     const auto found = promises_.find(node);
+    if (WEIR_MUTANT(started_by_majority) && found == promises_.end()) continue;
     if (found == promises_.end() || !found->second.untouched) return false;
     if (!counts(found->second.store)) return false;
     list.push_back(found->second.store);
   }
+  if (list.size() * 2 <= quorums_.members().size()) return false;
   first_start_ = std::move(list);
   phase_ = Phase::starting;
   send_prepare(now_ns, out);

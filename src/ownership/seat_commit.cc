@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 #include "src/ownership/replica.h"
 #include "src/ownership/seat.h"
 
@@ -32,7 +33,8 @@ void Seat::flush(Nanos now_ns, Effects& out) {
   Commit commit;
   commit.id = ++commit_id_;
   for (auto& [bucket, ledger] : gathered_) {
-    commit.records.push_back({bucket, {epoch_, ++sequence_}, std::move(ledger)});
+    if (!WEIR_MUTANT(sequence_repeats) || sequence_ == 0) ++sequence_;
+    commit.records.push_back({bucket, {epoch_, sequence_}, std::move(ledger)});
   }
   commit.tickets = std::move(gathered_tickets_);
   gathered_.clear();
@@ -124,6 +126,10 @@ void Seat::on(const std::string& from, const ReadReply& reply, Nanos now_ns, Eff
     } else if (newest->record.version == aged.record.version) {
       newest->age_ns = std::max(newest->age_ns, aged.age_ns);
     }
+  }
+  for (const auto& [node, answer] : reading.replies) {
+    if (!WEIR_MUTANT(age_of_any_holder) || !answer.first) continue;
+    newest->age_ns = std::max(newest->age_ns, answer.first->age_ns);
   }
   out.loaded.push_back({reading.ticket, std::move(newest)});
   readings_.erase(found);
@@ -226,6 +232,7 @@ void Seat::conclude_page(Learner& learner, Nanos now_ns, Effects& out) {
     }
   }
   Install install{reg_, epoch_, ++token_, learner.store, {}, false};
+  if (WEIR_MUTANT(learner_without_scan)) merged.clear();
   for (auto& [bucket, aged] : merged) install.records.push_back(std::move(aged));
   learner.after = reach;
   learner.scanned = all_last;
@@ -271,6 +278,7 @@ void Seat::on(const std::string& from, const Installed& reply, Nanos now_ns, Eff
 /// before the answer or the learner's end.
 void Seat::admit(const std::string& node, Learner& learner, Nanos now_ns, Effects& out) {
   Install last{reg_, epoch_, ++token_, learner.store, {}, true};
+  if (WEIR_MUTANT(learner_without_touched)) learner.touched.clear();
   for (auto& [bucket, committed] : learner.touched) {
     last.records.push_back({std::move(committed.first), now_ns - committed.second});
   }

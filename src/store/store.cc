@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/base/mutants.h"
+
 namespace weir::store {
 
 AcceptanceStamp before(AcceptanceStamp stamp, Nanos age_ns) {
@@ -17,7 +19,8 @@ Nanos age_of(const AcceptanceStamp& accepted, const AcceptanceStamp& now,
   const bool same_boot = !accepted.boot_id.empty() && accepted.boot_id == now.boot_id;
   if (same_boot) return std::max<Nanos>(0, subtract_saturating(now.boot_ns, accepted.boot_ns));
   // The clock may have been that much ahead now and that much behind then.
-  const Nanos margin_ns = multiply_saturating(2, std::max<Nanos>(0, max_clock_error_ns));
+  const std::int64_t errors = WEIR_MUTANT(clock_error_once) ? 1 : 2;
+  const Nanos margin_ns = multiply_saturating(errors, std::max<Nanos>(0, max_clock_error_ns));
   const Nanos passed_ns = subtract_saturating(now.wall_ns, accepted.wall_ns);
   return std::max<Nanos>(0, subtract_saturating(passed_ns, margin_ns));
 }
