@@ -9,7 +9,9 @@ add_library(weir_options INTERFACE)
 target_include_directories(weir_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(weir_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Werror -fno-omit-frame-pointer)
+  -Woverloaded-virtual -Werror -fno-omit-frame-pointer
+  # GCC 12 warns of copies that cannot happen when it inlines std::string (GCC bug 105651).
+  -Wno-restrict)
 if(WEIR_SANITIZE_ADDRESS)
   target_compile_options(weir_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all)
   target_link_options(weir_options INTERFACE -fsanitize=address,undefined)

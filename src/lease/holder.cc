@@ -18,11 +18,12 @@ void Holder::restart(std::uint64_t incarnation) {
   open_ = parked_ = recalled_ = restart_ = established_ = false;
 }
 
-/// True when the grantor has certainly dropped this incarnation's entry: a new one saves a round
-/// trip.
+/// True when the grantor has most likely dropped this incarnation's entry: a new one saves a round
+/// trip. While it asks, its entry lives on, and with it what the grantor has saved up for it.
 bool Holder::lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const {
   if (held_ > 0 || spent_total_ == 0) return false;
-  return now_ns >= add_saturating(deadline_ns_, terms.grantor_ns() - terms.lessee_ns());
+  const Nanos lease_end_ns = add_saturating(deadline_ns_, terms.grantor_ns() - terms.lessee_ns());
+  return now_ns >= std::max(lease_end_ns, add_saturating(first_sent_ns_, terms.grantor_ns()));
 }
 
 Nanos Holder::lost_after_ns(Nanos round_trip_ns) const {
@@ -90,7 +91,7 @@ Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos
   if (open_) return resend_now_ ? now_ns : sent_ns_ + lost_after_ns(demand.round_trip_ns);
   if (due(demand, terms, now_ns)) return now_ns;
   Nanos next_ns = kForever;
-  if (parked(terms, now_ns)) next_ns = std::min(next_ns, first_sent_ns_ + terms.ttl_ns / 2);
+  if (parked(terms, now_ns)) next_ns = std::min(next_ns, parked_until(terms));
   if (recalled_ && held_ > 0 && demand.waiting == 0) {
     next_ns = std::min(next_ns, used_ns_ + kBusyNs);
   }
@@ -116,7 +117,8 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
     open_ = parked_ = false;
     if (!resend_now_) lost_ = static_cast<std::uint8_t>(std::min(lost_ + 1, 20));
     resend_now_ = false;
-    if (!has_reason(demand)) return std::nullopt;
+    const bool returns = demand.leave && established_ && lost_ <= kReturnTries;
+    if (!has_reason(demand) && !returns) return std::nullopt;
   }
   const bool leaves = demand.leave || (recalled_ && demand.waiting == 0);
   // Asking ahead is asking for whole checks: parts of one would lie idle at several edges (E6).

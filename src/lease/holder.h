@@ -21,6 +21,8 @@ namespace weir::lease {
 inline constexpr std::int64_t kLostAfterRoundTrips = 4;
 inline constexpr Nanos kLostAfterNs = 50 * kMillisecond;
 inline constexpr Nanos kLongestResendNs = 1 * kSecond;
+/// A return that is not answered is repeated this often; then its tokens are left to burn (E9).
+inline constexpr int kReturnTries = 4;
 /// A denial learnt from the owner is believed this long (E7).
 inline constexpr Nanos kDenialNs = 1 * kSecond;
 /// A report by itself goes at most this often (G1).
@@ -129,7 +131,11 @@ class Holder {
     return spent_total_ != reported_spent_ || given_back_ != reported_given_back_;
   }
   bool parked(const LeaseTerms& terms, Nanos now_ns) const {
-    return parked_ && now_ns < first_sent_ns_ + terms.ttl_ns / 2;
+    return parked_ && now_ns < parked_until(terms);
+  }
+  /// Asked again a little before the grantor forgets the request and what it saved up for it (G3).
+  Nanos parked_until(const LeaseTerms& terms) const {
+    return first_sent_ns_ + terms.ttl_ns / 2 - kLostAfterNs;
   }
   bool due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
   Nanos lost_after_ns(Nanos round_trip_ns) const;

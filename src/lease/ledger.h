@@ -45,6 +45,9 @@ inline constexpr Nanos kShortPortionNs = 20 * kMillisecond;
 inline constexpr Nanos kContenderNs = 2 * kSecond;
 /// A holder is asked to give back at most this often while somebody waits.
 inline constexpr Nanos kRecallEveryNs = 500 * kMillisecond;
+/// What was granted is not recalled before this time: its caller may have been denied and told to
+/// come back, and a second is the least that callers wait who count in seconds.
+inline constexpr Nanos kComeBackNs = 1200 * kMillisecond;
 
 /// What a grantor does with one bucket.
 class Ledger {

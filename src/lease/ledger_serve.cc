@@ -182,7 +182,8 @@ void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& 
   level_.tokens -= tokens;
   entry.outstanding += tokens;
   entry.need = 0;
-  entry.recalled_ns = now_ns;  // not idle yet; a recall would overtake the grant anyway
+  // Not idle before its caller, who may have been told to come back, has had the time to.
+  entry.recalled_ns = add_saturating(now_ns, kComeBackNs - kRecallEveryNs);
   entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
   LeaseAnswer granted = answer(lessee, entry, LeaseStatus::granted);
   granted.granted = tokens;

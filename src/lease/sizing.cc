@@ -39,6 +39,12 @@ void DemandMeter::roll(Nanos now_ns) {
   const std::int64_t seen = multiply_saturating(in_window_, kSecond / kDemandWindowNs);
   rate_per_s_ = rate_per_s_ / 2 + seen / 2 + (rate_per_s_ % 2 + seen % 2) / 2;
   rate_per_s_ = windows > 62 ? 0 : rate_per_s_ >> (windows - 1);
+  if (windows > kForgottenWindows || (rate_per_s_ == 0 && in_window_ == 0)) {
+    warm_windows_ = 0;
+  } else {
+    warm_windows_ =
+        static_cast<std::int16_t>(std::min<Nanos>(warm_windows_ + windows, kColdWindows));
+  }
   in_window_ = 0;
   window_start_ns_ = windows > 62 ? now_ns : window_start_ns_ + windows * kDemandWindowNs;
 }
@@ -51,7 +57,7 @@ void DemandMeter::add(std::int64_t tokens, Nanos now_ns) {
 std::int64_t DemandMeter::rate_per_s(Nanos now_ns) const {
   DemandMeter copy = *this;
   copy.roll(now_ns);
-  return copy.rate_per_s_;
+  return copy.warm_windows_ < kColdWindows ? 0 : copy.rate_per_s_;
 }
 
 std::int64_t tokens_in(std::int64_t rate_per_s, Nanos span_ns) {

@@ -16,11 +16,15 @@ std::vector<std::int64_t> max_min_shares(std::int64_t amount,
                                          const std::vector<std::int64_t>& wants);
 
 /// Demand for one bucket at one edge: tokens asked for per second, admitted or not, over whole
-/// windows of kDemandWindowNs. A burst within the first window counts as no demand yet, so that a
-/// cold key is granted need by need.
+/// windows of kDemandWindowNs. Until demand has lasted kColdWindows it counts as none, so that a
+/// cold key is granted need by need: a burst leaves no tokens at an edge that nobody asks for any
+/// more.
 class DemandMeter {
  public:
   static constexpr Nanos kDemandWindowNs = 250 * kMillisecond;
+  static constexpr int kColdWindows = 3;
+  /// After so many windows without demand a key is cold again.
+  static constexpr int kForgottenWindows = 16;
 
   void add(std::int64_t tokens, Nanos now_ns);
   /// Tokens per second, a mean that halves its memory with each window.
@@ -32,6 +36,7 @@ class DemandMeter {
   std::int64_t rate_per_s_ = 0;
   std::int64_t in_window_ = 0;
   Nanos window_start_ns_ = 0;
+  std::int16_t warm_windows_ = 0;  ///< since demand began
 };
 
 /// How far ahead a lessee asks (G1): as long as 250 tokens last, within 250 ms and TTL / 4, and at
