@@ -1,6 +1,7 @@
 #include "test/sim/checkers.h"
 
 #include <tuple>
+#include <variant>
 
 namespace weir::sim {
 namespace {
@@ -57,14 +58,29 @@ void EpochChecker::committed(const std::string& node, const RegisterId& reg, con
   highest = std::max(highest, epoch);
 }
 
-void PromiseChecker::promised(const std::string& node, std::uint64_t disk, const RegisterId& reg,
-                              const RegisterState& state, Nanos true_ns) {
+void PromiseChecker::bound_to(const std::string& node, std::uint64_t disk, const RegisterId& reg,
+                              const Epoch& epoch, Nanos true_ns) {
   Epoch& before = promises_[{node, disk, reg}];
-  if (state.promise < before) {
-    violated(true_ns, node + " promised " + to_string(state.promise) + " in " + to_string(reg) +
-                          " after " + to_string(before));
+  if (epoch < before) {
+    violated(true_ns, node + " agreed to " + to_string(epoch) + " in " + to_string(reg) +
+                          " after it had promised " + to_string(before));
   }
-  before = state.promise;
+  before = std::max(before, epoch);
+}
+
+void PromiseChecker::said(const std::string& node, std::uint64_t disk,
+                          const RegisterMessage& message, Nanos true_ns) {
+  std::visit(
+      [&](const auto& what) {
+        using T = std::decay_t<decltype(what)>;
+        if constexpr (std::is_same_v<T, Promise>) {
+          if (what.promised) bound_to(node, disk, what.reg, what.epoch, true_ns);
+        } else if constexpr (std::is_same_v<T, ReadReply> || std::is_same_v<T, ScanReply> ||
+                             std::is_same_v<T, Accepted> || std::is_same_v<T, Installed>) {
+          if (what.accepted) bound_to(node, disk, what.reg, what.epoch, true_ns);
+        }
+      },
+      message);
 }
 
 void ProgressChecker::answered(Nanos invoked_ns, Nanos answered_ns, Nanos longest_ns,
@@ -76,6 +92,47 @@ void ProgressChecker::answered(Nanos invoked_ns, Nanos answered_ns, Nanos longes
 
 void ProgressChecker::unanswered(Nanos invoked_ns, const std::string& edge) {
   violated(invoked_ns, "a check at " + edge + " was never answered");
+}
+
+void UseChecker::used(const std::string& customer, std::int64_t permille, std::int64_t least,
+                      Nanos true_ns) {
+  if (permille >= least) return;
+  violated(true_ns, customer + " used " + std::to_string(permille) + " of 1000 of its quota");
+}
+
+void LeakChecker::still_out(const std::string& where, std::int64_t tokens, Nanos true_ns) {
+  violated(true_ns, where + " still counts " + std::to_string(tokens) + " tokens as out");
+}
+
+void LeakChecker::looked(const std::string& what, std::int64_t remaining, std::int64_t capacity,
+                         Nanos true_ns) {
+  if (remaining >= capacity) return;
+  violated(true_ns, what + " is said to have " + std::to_string(remaining) + " of " +
+                        std::to_string(capacity) + " after a rest");
+}
+
+void FindingChecker::moved(const RegisterId& reg, Nanos true_ns) {
+  // One take-over may still be under way, and rank may take the register back.
+  if (++moves_[reg] <= 3) return;
+  violated(true_ns, to_string(reg) + " changes its owner again and again");
+}
+
+void FindingChecker::misdirected(const std::string& edge, const RegisterId& reg, bool quiet,
+                                 Nanos true_ns) {
+  int& hops = hops_[{edge, reg}];
+  if (!quiet) hops = 0;
+  if (++hops != 40) return;
+  violated(true_ns, edge + " was sent on 40 times in a row for " + to_string(reg));
+}
+
+void BoundedChecker::count(const std::string& what, std::size_t count, std::size_t most,
+                           Nanos true_ns) {
+  if (count > most) violated(true_ns, std::to_string(count) + " " + what);
+}
+
+void RetryChecker::denied_again(const std::string& customer, Nanos waited_ns, Nanos true_ns) {
+  violated(true_ns, customer + " came back after " + std::to_string(waited_ns / kMillisecond) +
+                        " ms as told, alone, and was denied again");
 }
 
 }  // namespace weir::sim

@@ -49,6 +49,10 @@ class BoundChecker final : public Checker {
                 Nanos true_ns);
   void given_back(const std::string& bucket, const LimitNumbers& numbers, std::int64_t tokens,
                   Nanos true_ns);
+  /// These numbers hold from now on (a policy change).
+  void settle(const std::string& bucket, const LimitNumbers& numbers, Nanos true_ns) {
+    ideal(bucket, numbers, true_ns);
+  }
   std::int64_t admitted_tokens(const std::string& bucket) const;
   const std::map<std::string, std::int64_t>& totals() const { return totals_; }
 
@@ -69,19 +73,23 @@ class EpochChecker final : public Checker {
   std::map<RegisterId, Epoch> highest_;
 };
 
-/// replica agreement: a store's promise never goes back, whatever restarts in between.
+/// replica agreement, first half: what a store has promised in any answer it never goes back on,
+/// whatever restarts in between. The second half is AgreementChecker.
 class PromiseChecker final : public Checker {
  public:
   PromiseChecker() : Checker("replica agreement") {}
-  void promised(const std::string& node, std::uint64_t disk, const RegisterId& reg,
-                const RegisterState& state, Nanos true_ns);
+  /// A replica with this disk sent `message`.
+  void said(const std::string& node, std::uint64_t disk, const RegisterMessage& message,
+            Nanos true_ns);
 
  private:
+  void bound_to(const std::string& node, std::uint64_t disk, const RegisterId& reg,
+                const Epoch& epoch, Nanos true_ns);
   std::map<std::tuple<std::string, std::uint64_t, RegisterId>, Epoch> promises_;
 };
 
-/// progress: a check is answered within its wait, and while faults rest and there is demand,
-/// something is admitted now and then.
+/// progress: a check is answered within its wait; while faults rest, a customer who asks for tokens
+/// that flow in gets some; what lasts is shared among those who ask.
 class ProgressChecker final : public Checker {
  public:
   ProgressChecker() : Checker("progress") {}
@@ -90,12 +98,51 @@ class ProgressChecker final : public Checker {
   void starved(Nanos true_ns, const std::string& what) { violated(true_ns, what); }
 };
 
-/// truthful retry-after: see run.cc; conservation, use of the quota, no leak, finding the owner,
-/// bounded state: asked of the cluster at rest points.
-class StateChecker final : public Checker {
+/// use of the quota: what was admitted of what could have been.
+class UseChecker final : public Checker {
  public:
-  explicit StateChecker(std::string name) : Checker(std::move(name)) {}
-  void fail(Nanos true_ns, std::string what) { violated(true_ns, std::move(what)); }
+  UseChecker() : Checker("use of the quota") {}
+  void used(const std::string& customer, std::int64_t permille, std::int64_t least, Nanos true_ns);
+};
+
+/// no leak: after a rest everything is full again, and nothing counts as out.
+class LeakChecker final : public Checker {
+ public:
+  LeakChecker() : Checker("no leak") {}
+  void still_out(const std::string& where, std::int64_t tokens, Nanos true_ns);
+  void looked(const std::string& what, std::int64_t remaining, std::int64_t capacity,
+              Nanos true_ns);
+};
+
+/// finding the owner: after every fault each register has one owner, all its stores vote, nobody
+/// fights over it, and edges reach it in a few hops.
+class FindingChecker final : public Checker {
+ public:
+  FindingChecker() : Checker("finding the owner") {}
+  void lost(Nanos true_ns, std::string what) { violated(true_ns, std::move(what)); }
+  /// Nothing has changed in the world for long enough: ownership does not wander any more.
+  void disturbed() { moves_.clear(); }
+  void moved(const RegisterId& reg, Nanos true_ns);
+  void misdirected(const std::string& edge, const RegisterId& reg, bool quiet, Nanos true_ns);
+  void found(const std::string& edge, const RegisterId& reg) { hops_[{edge, reg}] = 0; }
+
+ private:
+  std::map<RegisterId, int> moves_;
+  std::map<std::pair<std::string, RegisterId>, int> hops_;
+};
+
+/// bounded state: counts that must stay within their limits, and return to nothing.
+class BoundedChecker final : public Checker {
+ public:
+  BoundedChecker() : Checker("bounded state") {}
+  void count(const std::string& what, std::size_t count, std::size_t most, Nanos true_ns);
+};
+
+/// truthful retry-after: a client that is alone and comes back when it was told to is admitted.
+class RetryChecker final : public Checker {
+ public:
+  RetryChecker() : Checker("truthful retry-after") {}
+  void denied_again(const std::string& customer, Nanos waited_ns, Nanos true_ns);
 };
 
 }  // namespace weir::sim

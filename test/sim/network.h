@@ -33,6 +33,7 @@ class Network {
   void cut(const std::string& from, const std::string& to) { cuts_.emplace(from, to); }
   void cut_off(const std::string& node);
   void heal() { cuts_.clear(); }
+  void join_again(const std::string& node) { off_.erase(node); }
   bool is_cut(const std::string& from, const std::string& to) const;
 
   /// `deliver` runs zero, one or more times, later.
@@ -45,9 +46,6 @@ class Network {
   std::map<std::string, std::string> regions_;
   std::set<std::pair<std::string, std::string>> cuts_;
   std::set<std::string> off_;
-
- public:
-  void join_again(const std::string& node) { off_.erase(node); }
 };
 
 }  // namespace weir::sim

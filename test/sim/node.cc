@@ -45,7 +45,8 @@ Node::Node(NodeSettings settings, Shared& shared,
       nodes_(nodes),
       observer_(observer),
       clock_(shared.world, settings_.drift_ppm, settings_.wall_offset_ns),
-      store_(std::make_unique<store::MemoryStore>(clock_, "boot-0", shared.max_clock_error_ns, 1)) {
+      store_(std::make_unique<store::MemoryStore>(clock_, "boot-0", shared.max_clock_error_ns, 1,
+                                                  store::MemoryStore::Sync::on_demand)) {
   shared_.network.place(settings_.name, settings_.region);
 }
 
@@ -75,6 +76,7 @@ void Node::boot() {
     config.region = settings_.region;
     config.terms = shared_.terms;
     config.wait_ns = shared_.wait_ns;
+    config.max_buckets = shared_.max_buckets;
     process.limiter = std::make_unique<edge::Limiter>(config, clock_, shared_.world.random.next(),
                                                       [this] { schedule_collect(0); });
     process.limiter->set_policy(shared_.policy);
@@ -142,14 +144,26 @@ void Node::wipe() {
 }
 
 void Node::set_policy(std::shared_ptr<const policy::Policy> policy) {
-  if (!process_) return;
-  if (process_->limiter) process_->limiter->set_policy(policy);
-  const auto book = std::make_shared<Book>(std::move(policy));
-  std::vector<ownership::OwnerKey> keys;
-  for (const auto& [key, owner] : process_->owners) keys.push_back(key);
-  ownership::Host::Effects more;
-  for (const auto& key : keys) step_owner(key, ownership::Owner::PolicyChanged{book}, more);
-  carry(std::move(more));
+  in_process([this, policy = std::move(policy)] {
+    if (process_->limiter) process_->limiter->set_policy(policy);
+    const auto book = std::make_shared<Book>(policy);
+    std::vector<ownership::OwnerKey> keys;
+    for (const auto& [key, owner] : process_->owners) keys.push_back(key);
+    ownership::Host::Effects more;
+    for (const auto& key : keys) step_owner(key, ownership::Owner::PolicyChanged{book}, more);
+    carry(std::move(more));
+  });
+}
+
+void Node::retire() {
+  in_process([this] {
+    shared_.world.log(settings_.name + " retires");
+    if (process_->limiter) process_->limiter->begin_return();
+    if (!process_->host) return;
+    ownership::Host::Effects effects;
+    process_->host->retire(clock_.boot_ns(), effects);
+    carry(std::move(effects));
+  });
 }
 
 bool Node::kill_owner(const std::string& customer) {
@@ -169,14 +183,32 @@ bool Node::kill_owner(const std::string& customer) {
 
 bool Node::check(const Check& check, Completion done) {
   if (!process_ || paused_ || !process_->limiter) return false;
+  if (stall_ns_ > 0) return stalled_check(check, std::move(done));
   Decision decision;
   const auto decided = process_->limiter->decide(check, decision);
   if (decided && *decided) {
     done(decision);
     return true;
   }
-  // A pause between the decision and its way to the client: answered when the process goes on.
   process_->limiter->decide_later(check, std::move(done));
+  return true;
+}
+
+/// The process is stopped in the middle of a decision; the client hears when it goes on.
+bool Node::stalled_check(const Check& check, Completion done) {
+  const Nanos span_ns = std::exchange(stall_ns_, 0);
+  Decision decision;
+  clock_.begin_stall(span_ns);
+  const auto decided = process_->limiter->decide(check, decision);
+  clock_.end_stall();
+  pause();
+  if (decided && *decided) {
+    held_back_.push_back([done = std::move(done), decision] { done(decision); });
+  } else {
+    held_back_.push_back(
+        [this, check, done = std::move(done)] { process_->limiter->decide_later(check, done); });
+  }
+  shared_.world.after(clock_.true_span(span_ns), [this] { resume(); });
   return true;
 }
 
@@ -224,10 +256,12 @@ void Node::receive_answer(const LeaseAnswer& answer, const std::string& from) {
   if (!key) return;
   const RegisterId reg = register_of(key->scope, settings_.region, key->customer);
   if (answer.status == LeaseStatus::not_owner) {
+    observer_.misdirected(settings_.name, reg);
     if (process_->router->redirected(reg, from, answer.owner_hint)) {
       process_->limiter->ask_again_now(answer);
     }
   } else {
+    observer_.found_owner(settings_.name, reg);
     process_->router->heard(reg, from);
   }
   process_->limiter->on_answer(answer);
@@ -248,6 +282,7 @@ void Node::carry(ownership::Host::Effects&& effects) {
       shared_.world.log(settings_.name + " lost " + to_string(reg));
     }
     for (auto& [to, message] : now.send) {
+      observer_.said(settings_.name, message);
       shared_.network.send(settings_.name, to, [this, to = to, message = message] {
         Node& peer = *nodes_.at(to);
         peer.in_process([&peer, from = settings_.name, message] {
@@ -270,6 +305,7 @@ void Node::carry(ownership::Host::Effects&& effects) {
     for (auto& request : now.writes) write(std::move(request));
     if (now.number != 0) {
       store_->write({{}, {{std::string(kNumberKey), std::to_string(now.number)}}});
+      store_->sync();
       process_->host->numbered(clock_.boot_ns(), todo.emplace_back());
     }
     for (const auto& what : now.owners) carry_owner(what, todo.emplace_back());
@@ -296,7 +332,7 @@ void Node::carry_owner(const std::variant<ownership::Host::OwnerStart, ownership
     if (found == process_->owners.end() || found->second.first != event->activation) return;
     if (const auto* done = std::get_if<ownership::Owner::Committed>(&event->event);
         done != nullptr) {
-      observer_.committed(settings_.name, event->key.reg, found->second.second->epoch());
+      observer_.committed(settings_.name, event->key, found->second.second->epoch());
     }
     step_owner(event->key, event->event, more);
   }
@@ -354,40 +390,55 @@ void Node::schedule_tick() {
   });
 }
 
-/// The disk: one write after the other, durable when it is done; what is under way when the process
-/// ends is not.
+/// The disk: one write after the other. A write is in the machine's memory when its turn begins,
+/// and durable and acknowledged when it ends: a process that ends in between leaves it, a power cut
+/// takes it away.
 void Node::write(ownership::Replica::Write write) {
-  Process& process = *process_;
-  const Nanos sync_ns = shared_.world.random.between(kFastestSyncNs, kSlowestSyncNs);
-  process.stored_until_ns = std::max(process.stored_until_ns, shared_.world.now_ns()) +
-                            (write.records.empty() && !write.state ? 0 : sync_ns);
-  shared_.world.at(process.stored_until_ns,
-                   [this, write = std::move(write), alive = std::weak_ptr<Process>(process_)] {
-                     const auto same = alive.lock();
-                     if (!same || same != process_) return;
-                     in_process([this, write] {
-                       store::WriteBatch batch;
-                       for (const StoredRecord& record : write.records)
-                         batch.records.push_back({write.reg, record});
-                       for (const AgedRecord& copy : write.copies) {
-                         batch.records.push_back({write.reg, copy.record, copy.age_ns});
-                       }
-                       if (write.state) {
-                         batch.meta.emplace_back(meta_key(write.reg), encode(*write.state));
-                         observer_.promised(settings_.name, write.reg, *write.state);
-                       }
-                       bool ok = true;
-                       if (failing_writes_ > 0 && !batch.empty()) {
-                         --failing_writes_;
-                         ok = false;
-                       } else {
-                         ok = store_->write(batch).has_value();
-                       }
-                       ownership::Host::Effects effects;
-                       process_->host->stored(write.token, ok, clock_.boot_ns(), effects);
-                       carry(std::move(effects));
-                     });
-                   });
+  World& world = shared_.world;
+  const bool nothing = write.records.empty() && write.copies.empty() && !write.state;
+  const Nanos sync_ns = nothing ? 0 : world.random.between(kFastestSyncNs, kSlowestSyncNs);
+  const Nanos start_ns = std::max(process_->stored_until_ns, world.now_ns());
+  process_->stored_until_ns = start_ns + sync_ns;
+  const auto ok = std::make_shared<bool>(true);
+  const auto token = write.token;
+  const std::weak_ptr<Process> alive = process_;
+  world.at(start_ns, [this, ok, alive, write = std::move(write)] {
+    const auto same = alive.lock();
+    if (same && same == process_) *ok = apply(write);
+  });
+  world.at(start_ns + sync_ns, [this, ok, alive, token] {
+    const auto same = alive.lock();
+    if (!same || same != process_) return;
+    store_->sync();
+    in_process([this, ok, token] {
+      ownership::Host::Effects effects;
+      process_->host->stored(token, *ok, clock_.boot_ns(), effects);
+      carry(std::move(effects));
+    });
+  });
+}
+
+/// Hands a write to the store. False: the disk says that it failed.
+bool Node::apply(const ownership::Replica::Write& write) {
+  store::WriteBatch batch;
+  for (const StoredRecord& record : write.records) batch.records.push_back({write.reg, record});
+  for (const AgedRecord& copy : write.copies) {
+    batch.records.push_back({write.reg, copy.record, copy.age_ns});
+  }
+  if (write.state) batch.meta.emplace_back(meta_key(write.reg), encode(*write.state));
+  if (batch.empty()) return true;
+  if (disk_full_) return false;
+  if (failing_writes_ == 0) return store_->write(batch).has_value();
+  --failing_writes_;
+  if (torn_) static_cast<void>(store_->write(batch));
+  return false;
+}
+
+bool Node::votes(const RegisterId& reg) const {
+  const auto bytes = store_->read_meta(meta_key(reg));
+  if (!bytes || !bytes->has_value()) return false;
+  const auto state = decode_register_state(**bytes);
+  return state && state->votes;
 }
 
 std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> Node::ledgers() {

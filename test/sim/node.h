@@ -38,6 +38,7 @@ struct Shared {
   ownership::SeatConfig seat;
   Nanos wait_ns = 50 * kMillisecond;
   Nanos max_clock_error_ns = 5 * kSecond;
+  std::size_t max_buckets = edge::kMaxBuckets;
   std::shared_ptr<const policy::Policy> policy;
   std::shared_ptr<const regions::Placement> placement;
   std::vector<std::string> owner_nodes;
@@ -48,9 +49,13 @@ struct Shared {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void committed(const std::string& node, const RegisterId& reg, const Epoch& epoch) = 0;
-  virtual void promised(const std::string& node, const RegisterId& reg,
-                        const RegisterState& state) = 0;
+  virtual void committed(const std::string& node, const ownership::OwnerKey& key,
+                         const Epoch& epoch) = 0;
+  /// A replica says something to another node.
+  virtual void said(const std::string& node, const RegisterMessage& message) = 0;
+  /// An edge asked a node that does not own the register.
+  virtual void misdirected(const std::string& edge, const RegisterId& reg) = 0;
+  virtual void found_owner(const std::string& edge, const RegisterId& reg) = 0;
 };
 
 class Node {
@@ -65,6 +70,10 @@ class Node {
   void resume();
   /// The disk is replaced by an empty one (the process must be down).
   void wipe();
+  /// Gives leases and registers back, as a node that is told to stop.
+  void retire();
+  /// The next check here is interrupted for `span_ns` between taking its tokens and answering.
+  void stall_next_check(Nanos span_ns) { stall_ns_ = span_ns; }
   /// Kills the owner of one customer, if it runs here.
   bool kill_owner(const std::string& customer);
   void set_policy(std::shared_ptr<const policy::Policy> policy);
@@ -84,7 +93,14 @@ class Node {
   std::uint64_t lease_requests() const { return lease_requests_; }
   /// Every bucket that an owner here has in memory.
   std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> ledgers();
-  void fail_writes(int count) { failing_writes_ = count; }
+  /// The next writes fail; `torn`: they are written all the same.
+  void fail_writes(int count, bool torn) {
+    failing_writes_ = count;
+    torn_ = torn;
+  }
+  void fill_disk(bool full) { disk_full_ = full; }
+  /// What the disk says, whether the process runs or not.
+  bool votes(const RegisterId& reg) const;
 
  private:
   struct Process : ownership::RecordReader {
@@ -120,7 +136,9 @@ class Node {
                    ownership::Host::Effects& more);
   void step_owner(const ownership::OwnerKey& key, ownership::Owner::Event event,
                   ownership::Host::Effects& more);
+  bool stalled_check(const Check& check, Completion done);
   void write(ownership::Replica::Write write);
+  bool apply(const ownership::Replica::Write& write);
   void schedule_owner(const ownership::OwnerKey& key);
 
   NodeSettings settings_;
@@ -135,7 +153,10 @@ class Node {
   bool paused_ = false;
   std::vector<std::function<void()>> held_back_;
   std::uint64_t lease_requests_ = 0;
+  Nanos stall_ns_ = 0;
   int failing_writes_ = 0;
+  bool torn_ = false;
+  bool disk_full_ = false;
 };
 
 }  // namespace weir::sim

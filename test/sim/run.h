@@ -26,6 +26,9 @@ struct Outcome {
   std::uint64_t lease_requests = 0;
   std::uint64_t faults = 0;
   std::uint64_t takeovers = 0;
+  std::uint64_t leases_seen = 0;   ///< held leases whose backing was checked
+  std::uint64_t retries_kept = 0;  ///< clients that came back as told and were admitted
+  std::vector<Nanos> failover_ns;  ///< from an owner's end to the next commit
   std::int64_t use_permille = -1;  ///< of the quota, by the worst bucket; -1: not measured
   Nanos simulated_ns = 0;
 };

@@ -2,7 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <array>
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -11,11 +11,6 @@
 
 namespace weir::sim {
 namespace {
-
-constexpr std::array kFaults = {Fault::kill_owner, Fault::kill_node,   Fault::power_loss,
-                                Fault::pause,      Fault::cut_one_way, Fault::cut_off,
-                                Fault::split,      Fault::wipe,        Fault::disk_error,
-                                Fault::slew,       Fault::step_wall,   Fault::storm};
 
 tl::unexpected<Error> wrong(const std::string& path, const YAML::Mark& mark,
                             const std::string& what) {
@@ -39,6 +34,8 @@ Status read_load(const YAML::Node& node, Load& load) {
       load.customers = item.second.as<int>();
     } else if (key == "checks_per_s") {
       load.checks_per_s = item.second.as<std::int64_t>();
+    } else if (key == "cost_by_edge") {
+      load.cost_by_edge = item.second.as<bool>();
     } else if (key == "costs") {
       load.costs = item.second.as<std::vector<std::int64_t>>();
     } else {
@@ -81,6 +78,12 @@ Status read_key(const std::string& key, const YAML::Node& value, Scenario& scena
       {"ttl_ms", [&] { scenario.ttl_ns = value.as<Nanos>() * kMillisecond; }},
       {"wait_ms", [&] { scenario.wait_ns = value.as<Nanos>() * kMillisecond; }},
       {"seconds", [&] { scenario.seconds_ns = value.as<Nanos>() * kSecond; }},
+      {"fault_span_ms", [&] { scenario.fault_span_ns = value.as<Nanos>() * kMillisecond; }},
+      {"faults_from_start", [&] { scenario.faults_from_start = value.as<bool>(); }},
+      {"aim_at_owners", [&] { scenario.aim_at_owners = value.as<bool>(); }},
+      {"edges_apart", [&] { scenario.edges_apart = value.as<bool>(); }},
+      {"max_buckets", [&] { scenario.max_buckets = value.as<std::size_t>(); }},
+      {"fair_permille", [&] { scenario.fair_permille = value.as<std::int64_t>(); }},
       {"drift_ppm", [&] { scenario.drift_ppm = value.as<std::int64_t>(); }},
       {"fault_every_ms", [&] { scenario.fault_every_ns = value.as<Nanos>() * kMillisecond; }},
       {"use_permille", [&] { scenario.use_permille = value.as<std::int64_t>(); }},
@@ -111,15 +114,6 @@ Status read_key(const std::string& key, const YAML::Node& value, Scenario& scena
   return {};
 }
 
-LimitDefinition token_bucket(std::string name, std::int64_t capacity, std::int64_t count,
-                             Nanos period_ns) {
-  LimitDefinition limit;
-  limit.name = std::move(name);
-  limit.numbers = {capacity, count, period_ns};
-  limit.on_unreachable = FailurePolicy::deny;
-  return limit;
-}
-
 }  // namespace
 
 const char* to_string(Fault fault) {
@@ -130,6 +124,16 @@ const char* to_string(Fault fault) {
       return "kill-node";
     case Fault::power_loss:
       return "power-loss";
+    case Fault::retire:
+      return "retire";
+    case Fault::stall:
+      return "stall";
+    case Fault::cut_pair:
+      return "cut-pair";
+    case Fault::disk_full:
+      return "disk-full";
+    case Fault::change_policy:
+      return "change-policy";
     case Fault::pause:
       return "pause";
     case Fault::cut_one_way:
@@ -152,6 +156,12 @@ const char* to_string(Fault fault) {
   return "unknown";
 }
 
+bool Scenario::reboots() const {
+  return std::any_of(faults.begin(), faults.end(), [](Fault fault) {
+    return fault == Fault::power_loss || fault == Fault::wipe;
+  });
+}
+
 Result<Scenario> read_scenario(const std::string& path) {
   Scenario scenario;
   scenario.name = std::filesystem::path(path).stem().string();
@@ -168,44 +178,6 @@ Result<Scenario> read_scenario(const std::string& path) {
     return failure(ErrorCode::invalid_argument, path, path + ": has no policy");
   }
   return scenario;
-}
-
-Scenario swarm(Random& random) {
-  Scenario s;
-  s.name = "swarm";
-  const int replicas[] = {1, 3, 3, 3, 5};
-  s.replicas = replicas[random.below(5)];
-  s.owner_nodes = s.replicas + static_cast<int>(random.below(3));
-  const int edges[] = {1, 2, 3, 5, 10, 20, 40};
-  s.edges = edges[random.below(7)];
-  const Nanos ttls[] = {kSecond, 2 * kSecond, 5 * kSecond, 10 * kSecond};
-  s.ttl_ns = ttls[random.below(4)];
-  s.weather.loss_permille = random.chance(500) ? 0 : static_cast<unsigned>(random.below(100));
-  s.weather.duplicate_permille = static_cast<unsigned>(random.below(100));
-  s.weather.straggler_permille = random.chance(500) ? 0 : static_cast<unsigned>(random.below(50));
-  s.weather.straggler_ns = random.between(50, 3000) * kMillisecond;
-  s.weather.delay_ns = random.between(50, 2000) * kMicrosecond;
-  if (random.chance(150)) s.weather.delay_ns = random.between(20, 300) * kMillisecond;
-  const std::int64_t capacities[] = {1, 2, 5, 20, 100, 1000};
-  const std::int64_t capacity = capacities[random.below(6)];
-  const Nanos periods[] = {kSecond, kSecond, 10 * kSecond, kMinute, kHour};
-  const Nanos period_ns = periods[random.below(5)];
-  s.limits.push_back(token_bucket("first", capacity, random.between(1, 2 * capacity), period_ns));
-  if (random.chance(300))
-    s.limits.push_back(token_bucket("second", capacity * 3, capacity, kSecond));
-  if (random.chance(150)) s.limits.front().strict = true;
-  const char* kinds[] = {"steady", "bursty", "hot", "zipf", "moving"};
-  s.load.kind = kinds[random.below(5)];
-  s.load.customers = static_cast<int>(random.between(1, 6));
-  s.load.checks_per_s = random.between(5, 400);
-  if (random.chance(300)) s.load.costs = {1, 1, 3};
-  if (random.chance(100)) s.load.costs = {1, -1, 2};
-  for (const Fault fault : kFaults) {
-    if (random.chance(450)) s.faults.push_back(fault);
-  }
-  if (s.faults.empty()) s.faults.push_back(Fault::kill_node);
-  s.fault_every_ns = random.between(1, 8) * kSecond;
-  return s;
 }
 
 }  // namespace weir::sim

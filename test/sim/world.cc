@@ -44,8 +44,9 @@ SimClock::SimClock(const World& world, std::int64_t drift_ppm, Nanos wall_offset
 
 Nanos SimClock::boot_ns() const {
   const Nanos passed_ns = world_.now_ns() - base_true_ns_;
+  const Nanos stalled_ns = stall_ns_ > 0 && reads_++ > 0 ? stall_ns_ : 0;
   return base_boot_ns_ + passed_ns + passed_ns / kMillion * drift_ppm_ +
-         passed_ns % kMillion * drift_ppm_ / kMillion;
+         passed_ns % kMillion * drift_ppm_ / kMillion + stalled_ns;
 }
 
 Nanos SimClock::wall_ns() const { return kEpochWallNs + world_.now_ns() + wall_offset_ns_; }
@@ -54,6 +55,11 @@ void SimClock::set_drift(std::int64_t drift_ppm) {
   base_boot_ns_ = boot_ns();
   base_true_ns_ = world_.now_ns();
   drift_ppm_ = drift_ppm;
+}
+
+void SimClock::begin_stall(Nanos span_ns) {
+  stall_ns_ = span_ns;
+  reads_ = 0;
 }
 
 void SimClock::reboot() {

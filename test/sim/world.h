@@ -66,8 +66,12 @@ class SimClock final : public Clock {
   Nanos wall_ns() const override;
 
   void set_drift(std::int64_t drift_ppm);
-  void step_wall(Nanos by_ns) { wall_offset_ns_ += by_ns; }
+  void set_wall_offset(Nanos offset_ns) { wall_offset_ns_ = offset_ns; }
   void reboot();
+  /// The process stops for `span_ns` right after its next read of the boot clock: later reads see
+  /// the end of the stop, until `end_stall`. Whoever calls this stops the process for real then.
+  void begin_stall(Nanos span_ns);
+  void end_stall() { stall_ns_ = 0; }
   /// The true span in which this clock advances by `span_ns`, rounded up.
   Nanos true_span(Nanos span_ns) const;
 
@@ -77,6 +81,8 @@ class SimClock final : public Clock {
   Nanos wall_offset_ns_;
   Nanos base_true_ns_ = 0;
   Nanos base_boot_ns_ = 0;
+  Nanos stall_ns_ = 0;
+  mutable int reads_ = 0;
 };
 
 }  // namespace weir::sim

@@ -1,0 +1,130 @@
+#include "test/sim/cluster_checkers.h"
+
+#include <algorithm>
+
+namespace weir::sim {
+namespace {
+
+std::string name_of(const std::string& bucket) {
+  const auto key = decode_bucket_key(bucket);
+  return key ? key->limit + " of " + key->customer : bucket;
+}
+
+std::int64_t outstanding(const LedgerRecord& record, Nanos age_ns) {
+  std::int64_t sum = 0;
+  for (const LesseeRecord& lessee : record.lessees) {
+    if (lessee.ttl_remaining_ns > age_ns) sum = add_saturating(sum, lessee.outstanding);
+  }
+  return sum;
+}
+
+}  // namespace
+
+const AgedRecord* BucketCopies::newest() const {
+  const AgedRecord* best = nullptr;
+  for (const Copy& copy : copies) {
+    if (!copy.record) continue;
+    if (best == nullptr || best->record.version < copy.record->record.version) {
+      best = &*copy.record;
+    }
+  }
+  return best;
+}
+
+Version AgreementChecker::committed_version(const std::string& bucket) const {
+  const auto found = committed_.find(bucket);
+  return found == committed_.end() ? Version{} : found->second;
+}
+
+void AgreementChecker::committed(const BucketCopies& copies, const Epoch& epoch, Nanos true_ns) {
+  const AgedRecord* newest = nullptr;
+  for (const auto& copy : copies.copies) {
+    if (!copy.record || copy.record->record.version.epoch != epoch) continue;
+    if (newest == nullptr || newest->record.version < copy.record->record.version) {
+      newest = &*copy.record;
+    }
+  }
+  if (newest == nullptr) return;
+  Version& known = committed_[copies.bucket];
+  known = std::max(known, newest->record.version);
+  sampled(copies, true_ns);
+}
+
+void AgreementChecker::sampled(const BucketCopies& copies, Nanos true_ns) {
+  const Version known = committed_version(copies.bucket);
+  std::size_t lacking = 0;
+  for (const auto& copy : copies.copies) {
+    if (!copy.votes) continue;
+    if ((copy.record ? copy.record->record.version : Version{}) < known) ++lacking;
+  }
+  if (lacking * 2 <= copies.copies.size()) return;
+  violated(true_ns, name_of(copies.bucket) + ": " + std::to_string(lacking) + " of " +
+                        std::to_string(copies.copies.size()) +
+                        " stores vote without the committed version " + to_string(known.epoch) +
+                        "/" + std::to_string(known.sequence));
+}
+
+void ConservationChecker::sampled(const BucketCopies& copies, const Version& committed,
+                                  const std::vector<LiveLease>& leases, std::int64_t capacity,
+                                  Nanos true_ns) {
+  std::int64_t held = 0;
+  for (const LiveLease& lease : leases) {
+    ++leases_seen_;
+    held = add_saturating(held, lease.held);
+    bool backed = false;
+    for (const auto& copy : copies.copies) {
+      if (!copy.record || copy.record->record.version < committed) continue;
+      for (const LesseeRecord& entry : copy.record->record.ledger.lessees) {
+        backed = backed || (entry.lessee == lease.lessee && entry.outstanding >= lease.held &&
+                            entry.ttl_remaining_ns > copy.record->age_ns);
+      }
+    }
+    if (!backed) {
+      violated(true_ns, lease.lessee.node + " may spend " + std::to_string(lease.held) +
+                            " tokens of " + name_of(copies.bucket) +
+                            " that no committed record counts as out");
+    }
+  }
+  if (held > capacity) {
+    violated(true_ns, "edges hold " + std::to_string(held) + " of " + name_of(copies.bucket) +
+                          " with capacity " + std::to_string(capacity));
+  }
+  const AgedRecord* newest = copies.newest();
+  if (newest == nullptr) return;
+  const LedgerRecord& ledger = newest->record.ledger;
+  const std::int64_t room =
+      std::max<std::int64_t>(0, ledger.numbers.capacity - outstanding(ledger, 0));
+  if (ledger.level > room) {
+    violated(true_ns, "the record of " + name_of(copies.bucket) + " has " +
+                          std::to_string(ledger.level) + " free beside " +
+                          std::to_string(outstanding(ledger, 0)) + " out");
+  }
+}
+
+void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos true_ns) {
+  const AgedRecord* newest = copies.newest();
+  std::int64_t level = cost;  // never booked: new, full
+  if (newest != nullptr) {
+    const LedgerRecord& ledger = newest->record.ledger;
+    const std::int64_t ceiling = std::max<std::int64_t>(
+        0, subtract_saturating(ledger.numbers.capacity, outstanding(ledger, newest->age_ns)));
+    level = limit::refill({ledger.level, ledger.fraction}, ledger.numbers, newest->age_ns, ceiling)
+                .tokens;
+  }
+  if (level < cost) {
+    full_enough_since_.erase(copies.bucket);
+  } else {
+    full_enough_since_.try_emplace(copies.bucket, true_ns);
+  }
+}
+
+void DenialChecker::denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns,
+                           Nanos true_ns) {
+  const auto found = full_enough_since_.find(bucket);
+  if (found == full_enough_since_.end()) return;
+  if (true_ns - std::max(found->second, quiet_since_ns) <= allowance_ns) return;
+  violated(true_ns, name_of(bucket) + " denies though its record has had enough for " +
+                        std::to_string((true_ns - found->second) / kMillisecond) + " ms");
+}
+
+}  // namespace weir::sim

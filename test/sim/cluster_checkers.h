@@ -1,0 +1,78 @@
+// The judges that compare what stores, owners and edges hold at one instant.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/edge/limiter.h"
+#include "src/model/lease.h"
+#include "src/model/register.h"
+#include "test/sim/checkers.h"
+
+namespace weir::sim {
+
+/// One bucket in all the stores of its replica set.
+struct BucketCopies {
+  struct Copy {
+    std::string node;
+    bool votes = false;
+    std::optional<AgedRecord> record;
+  };
+  RegisterId reg;
+  std::string bucket;
+  std::vector<Copy> copies;
+
+  /// The newest version in any store, committed or not.
+  const AgedRecord* newest() const;
+};
+
+/// A lease that an edge may spend right now.
+struct LiveLease {
+  LesseeId lessee;
+  std::int64_t held = 0;
+};
+
+/// replica agreement, second half: no majority of stores, amnesic ones left out, may lack a
+/// committed record or have an older version of it.
+class AgreementChecker final : public Checker {
+ public:
+  AgreementChecker() : Checker("replica agreement") {}
+  /// An owner with this epoch has just heard that its commit is stored.
+  void committed(const BucketCopies& copies, const Epoch& epoch, Nanos true_ns);
+  void sampled(const BucketCopies& copies, Nanos true_ns);
+  Version committed_version(const std::string& bucket) const;
+
+ private:
+  std::map<std::string, Version> committed_;
+};
+
+/// conservation: every token that an edge may spend stands in a record that is committed or newer,
+/// under that holder, unexpired; all of them and the free level together fit the capacity.
+class ConservationChecker final : public Checker {
+ public:
+  ConservationChecker() : Checker("conservation") {}
+  void sampled(const BucketCopies& copies, const Version& committed,
+               const std::vector<LiveLease>& leases, std::int64_t capacity, Nanos true_ns);
+  std::uint64_t leases_seen() const { return leases_seen_; }
+
+ private:
+  std::uint64_t leases_seen_ = 0;
+};
+
+/// no false denial: whoever is denied by the owner's word finds a bucket whose record has had less
+/// than the cost within the time that denials, parked requests and commits may take.
+class DenialChecker final : public Checker {
+ public:
+  DenialChecker() : Checker("no false denial") {}
+  void sampled(const BucketCopies& copies, std::int64_t cost, Nanos true_ns);
+  /// No fault since `quiet_since_ns`; denials may lag behind by `allowance_ns`.
+  void denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns, Nanos true_ns);
+  void forget() { full_enough_since_.clear(); }
+
+ private:
+  std::map<std::string, Nanos> full_enough_since_;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,257 @@
+// What happens to the cluster: faults are drawn from the scenario's list, begin, and are mended.
+
+#include <algorithm>
+
+#include "src/base/hash.h"
+#include "test/sim/simulation.h"
+
+namespace weir::sim {
+namespace {
+
+/// Two stores of one set are never emptied within this time: nothing could help.
+constexpr Nanos kWipesApartNs = 20 * kSecond;
+constexpr int kTries = 10;
+/// Clocks are slewed by at most this (chrony's limit; PROTOCOL E3 allows 10 %).
+constexpr std::int64_t kSlewPpm = 83'000;
+/// A node that is told to stop has this long to give everything back.
+constexpr Nanos kRetireNs = kSecond;
+
+}  // namespace
+
+void Simulation::schedule_fault() {
+  if (scenario_.faults.empty()) return;
+  world_.after(world_.random.between(scenario_.fault_every_ns / 2, scenario_.fault_every_ns),
+               [this] {
+                 if (world_.now_ns() >= faults_end_ns_) return;
+                 for (int i = 0; i < kTries; ++i) {
+                   if (inject(scenario_.faults[world_.random.below(scenario_.faults.size())])) {
+                     ++outcome_.faults;
+                     break;
+                   }
+                 }
+                 schedule_fault();
+               });
+}
+
+/// A fault ends after a while, and at the latest when the faults of the run do.
+void Simulation::heal(const std::string& what, Nanos after_ns, std::function<void()> mend) {
+  const Nanos at_ns = std::min(world_.now_ns() + after_ns, faults_end_ns_);
+  ++active_faults_;
+  world_.at(at_ns, [this, what, mend = std::move(mend)] {
+    --active_faults_;
+    world_.log("mended: " + what);
+    disturbed();
+    mend();
+  });
+}
+
+std::string Simulation::any_node() {
+  auto at = nodes_.begin();
+  std::advance(at, static_cast<std::ptrdiff_t>(world_.random.below(nodes_.size())));
+  return at->first;
+}
+
+/// Remembers since when a register has no owner, for the time that fail-over takes.
+void Simulation::owner_ended(const std::string& node) {
+  for (const auto& [reg, owner] : owners_) {
+    if (owner == node) died_ns_.try_emplace(reg, world_.now_ns());
+  }
+}
+
+/// False: this fault cannot happen to the node that was drawn.
+bool Simulation::inject(Fault fault) {
+  std::string name = any_node();
+  if (scenario_.aim_at_owners && !owners_.empty()) {
+    auto at = owners_.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(world_.random.below(owners_.size())));
+    name = at->second;
+  }
+  Node& node = *nodes_.at(name);
+  const Nanos span_ns = world_.random.between(100 * kMillisecond, scenario_.longest_fault());
+  const std::string line = std::string("fault: ") + to_string(fault) + " " + name;
+  world_.log(line);
+  bool done = false;
+  switch (fault) {
+    case Fault::kill_owner: {
+      const std::string& customer = customers_[world_.random.below(customers_.size())];
+      const RegisterId reg = register_of(Scope::global, "", customer);
+      for (auto& [other, at] : nodes_) done = at->kill_owner(customer) || done;
+      if (done && owners_.contains(reg)) died_ns_.try_emplace(reg, world_.now_ns());
+      break;
+    }
+    case Fault::change_policy:
+      change_policy();
+      done = true;
+      break;
+    case Fault::kill_node:
+    case Fault::power_loss:
+    case Fault::wipe:
+    case Fault::pause:
+    case Fault::stall:
+    case Fault::retire:
+      done = inject_down(fault, node, span_ns);
+      break;
+    case Fault::disk_error:
+    case Fault::disk_full:
+      done = inject_disk(fault, node, span_ns);
+      break;
+    case Fault::slew:
+    case Fault::step_wall:
+      done = inject_clock(fault, node, span_ns);
+      break;
+    case Fault::cut_one_way:
+    case Fault::cut_off:
+    case Fault::cut_pair:
+    case Fault::split:
+    case Fault::storm:
+      done = inject_network(fault, name, span_ns);
+      break;
+  }
+  if (done) disturbed();
+  return done;
+}
+
+bool Simulation::inject_down(Fault fault, Node& node, Nanos span_ns) {
+  const std::string name = node.settings().name;
+  if (!node.alive() || node.paused() || busy_[name] > 0) return false;
+  const auto end_busy = [this, name] { --busy_[name]; };
+  if (fault == Fault::stall) {
+    if (node.limiter() == nullptr) return false;
+    ++busy_[name];
+    node.stall_next_check(span_ns);
+    heal("stall of " + name, 2 * span_ns + kSecond, [&node, end_busy] {
+      node.stall_next_check(0);
+      node.resume();
+      end_busy();
+    });
+    return true;
+  }
+  if (fault == Fault::pause) {
+    ++busy_[name];
+    node.pause();
+    heal("pause of " + name, span_ns, [this, &node, end_busy] {
+      node.resume();
+      world_.after(kSecond, end_busy);
+    });
+    return true;
+  }
+  if (fault == Fault::wipe) {
+    if (busy_["wipe"] > 0 || !node.settings().owner || scenario_.replicas == 1) return false;
+    busy_["wipe"] = 1;
+    world_.after(span_ns + kWipesApartNs, [this] { busy_["wipe"] = 0; });
+  }
+  ++busy_[name];
+  const bool machine = fault == Fault::power_loss || fault == Fault::wipe;
+  const auto end = [this, &node, name, machine, fault] {
+    node.crash(machine);
+    if (fault == Fault::wipe) node.wipe();
+    owner_ended(name);
+  };
+  const auto restart = [&node, end_busy] {
+    end_busy();
+    node.boot();
+  };
+  if (fault == Fault::retire) {
+    node.retire();
+    world_.after(std::min(kRetireNs, span_ns), end);
+    heal(name, span_ns + kRetireNs, [this, restart, end] {
+      end();
+      world_.after(kMillisecond, restart);
+    });
+    return true;
+  }
+  end();
+  heal(name, span_ns, restart);
+  return true;
+}
+
+bool Simulation::inject_network(Fault fault, const std::string& name, Nanos span_ns) {
+  if (fault == Fault::storm) {
+    Weather& weather = network_.weather;
+    weather.loss_permille = static_cast<unsigned>(world_.random.below(400));
+    weather.duplicate_permille = static_cast<unsigned>(world_.random.below(300));
+    weather.straggler_permille = static_cast<unsigned>(world_.random.below(300));
+    heal("storm", span_ns, [this] { network_.weather = scenario_.weather; });
+    return true;
+  }
+  if (fault == Fault::cut_off) {
+    network_.cut_off(name);
+    heal("cut of " + name, span_ns, [this, name] { network_.join_again(name); });
+    return true;
+  }
+  if (fault == Fault::cut_pair) {
+    // The two best of one register: each of them would do for the other's successor.
+    const auto& set = shared_.placement->replicas(
+        shared_.registers[world_.random.below(shared_.registers.size())]);
+    if (set.size() < 3) return false;
+    network_.cut(set[0], set[1]);
+    network_.cut(set[1], set[0]);
+    heal("cut of " + set[0] + " and " + set[1], span_ns, [this] { network_.heal(); });
+    return true;
+  }
+  const std::uint64_t sides = world_.random.next();
+  for (const auto& [from, a] : nodes_) {
+    for (const auto& [to, b] : nodes_) {
+      const bool across = fault == Fault::split
+                              ? (hash_bytes(from, sides) & 1) != (hash_bytes(to, sides) & 1)
+                              : from == name && world_.random.chance(500);
+      if (from != to && across) network_.cut(from, to);
+    }
+  }
+  heal(to_string(fault), span_ns, [this] { network_.heal(); });
+  return true;
+}
+
+bool Simulation::inject_disk(Fault fault, Node& node, Nanos span_ns) {
+  if (!node.settings().owner) return false;
+  if (fault == Fault::disk_error) {
+    node.fail_writes(static_cast<int>(world_.random.between(1, 5)), world_.random.chance(400));
+    return true;
+  }
+  node.fill_disk(true);
+  heal("full disk of " + node.settings().name, span_ns, [&node] { node.fill_disk(false); });
+  return true;
+}
+
+bool Simulation::inject_clock(Fault fault, Node& node, Nanos span_ns) {
+  if (fault == Fault::slew) {
+    // An edge's clock may run off by as much as is configured; an owner's speed is the rate's.
+    if (node.settings().owner) return false;
+    const bool at_bound = world_.random.chance(500);
+    node.clock().set_drift(at_bound ? -kSlewPpm : world_.random.between(-kSlewPpm, kSlewPpm));
+    heal("slew of " + node.settings().name, span_ns, [&node] { node.clock().set_drift(0); });
+    return true;
+  }
+  // Where machines reboot, ages are taken from the wall clock: it must keep to its error.
+  const Nanos most_ns = scenario_.reboots() ? scenario_.max_clock_error_ns : kHour;
+  const Nanos offset_ns = world_.random.chance(500)   ? world_.random.between(-most_ns, most_ns)
+                          : world_.random.chance(500) ? most_ns
+                                                      : -most_ns;
+  node.clock().set_wall_offset(offset_ns);
+  return true;
+}
+
+/// Doubles or halves every limit, back and forth.
+void Simulation::change_policy() {
+  old_limits_ = limits_;
+  const bool raise = world_.random.chance(500);
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    LimitNumbers& numbers = limits_[i].numbers;
+    numbers = scenario_.limits[i].numbers;
+    if (numbers == old_limits_[i].numbers) {
+      numbers.capacity =
+          raise ? numbers.capacity * 2 : std::max<std::int64_t>(1, numbers.capacity / 2);
+      numbers.rate_period_ns =
+          raise ? std::max<Nanos>(1, numbers.rate_period_ns / 2) : numbers.rate_period_ns * 2;
+    }
+  }
+  ++policy_version_;
+  use_policy();
+  // Whoever is stopped meanwhile goes on with the old numbers when it resumes.
+  policy_settled_ns_ = world_.now_ns() + shared_.terms.grantor_ns() + scenario_.longest_fault() +
+                       2 * kSecond + round_trip_ns();
+  denial_.forget();
+  for (auto& [name, node] : nodes_) node->set_policy(shared_.policy);
+}
+
+}  // namespace weir::sim

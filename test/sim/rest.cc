@@ -1,0 +1,170 @@
+// What is asked of a cluster at the end of its load and after a long rest.
+
+#include <algorithm>
+
+#include "test/sim/simulation.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr int kProbeChecks = 3000;
+/// A client does not wait longer than this for its retry time.
+constexpr Nanos kLongestProbeNs = 5 * kSecond;
+/// Progress is asked of customers who asked so often, where so many tokens flowed in.
+constexpr std::uint64_t kEnoughChecks = 20;
+constexpr std::int64_t kEnoughTokens = 3;
+
+std::int64_t tokens_in(const LimitNumbers& numbers, Nanos span_ns) {
+  return span_ns / kMillisecond * numbers.rate_count /
+         std::max<Nanos>(1, numbers.rate_period_ns / kMillisecond);
+}
+
+}  // namespace
+
+/// What a bucket could have given, against what it gave; and whether the edges got even parts.
+void Simulation::measure_use() {
+  const LimitDefinition& limit = scenario_.limits.front();
+  const Nanos now_ns = world_.now_ns();
+  for (const std::string& customer : customers_) {
+    const std::string bucket = encode(BucketKey{customer, Scope::global, "", limit.name, {}});
+    const std::int64_t could =
+        limit.numbers.capacity + tokens_in(limit.numbers, load_ends_ns_ - 3 * kSecond);
+    const std::int64_t used =
+        bound_.admitted_tokens(bucket) * 1000 / std::max<std::int64_t>(1, could);
+    outcome_.use_permille =
+        outcome_.use_permille < 0 ? used : std::min(outcome_.use_permille, used);
+    use_.used(customer, used, scenario_.use_permille, now_ns);
+  }
+  if (scenario_.fair_permille == 0) return;
+  std::uint64_t sum = 0;
+  for (const auto& [edge, tokens] : edge_admitted_) sum += tokens;
+  for (const std::string& edge : edges_) {
+    const std::uint64_t part =
+        edge_admitted_[edge] * edges_.size() * 1000 / std::max<std::uint64_t>(1, sum);
+    if (part >= static_cast<std::uint64_t>(scenario_.fair_permille)) continue;
+    progress_.starved(now_ns, edge + " got " + std::to_string(part) + " of 1000 of an even part");
+  }
+}
+
+/// While faults rested somebody must have got something of what flowed in.
+void Simulation::check_progress() {
+  const std::int64_t cost =
+      *std::max_element(scenario_.load.costs.begin(), scenario_.load.costs.end());
+  for (const std::string& customer : customers_) {
+    std::int64_t flowed = INT64_MAX;
+    for (const LimitDefinition& limit : limits_) {
+      const std::int64_t tokens = cost > limit.numbers.capacity
+                                      ? 0
+                                      : tokens_in(limit.numbers, load_ends_ns_ - quiet_from_ns_);
+      flowed = std::min(flowed, tokens);
+    }
+    const Tally& tally = late_[customer];
+    if (flowed < kEnoughTokens * cost || tally.issued < kEnoughChecks || tally.admitted > 0)
+      continue;
+    progress_.starved(world_.now_ns(), customer + " asked " + std::to_string(tally.issued) +
+                                           " times and got nothing of " + std::to_string(flowed) +
+                                           " tokens that flowed in");
+  }
+}
+
+void Simulation::check_at_rest() {
+  const Nanos now_ns = world_.now_ns();
+  for (const auto& [id, open] : open_) {
+    // A check of a process that ended was answered by its broken connection.
+    if (open.first >= quiet_from_ns_) progress_.unanswered(open.first, open.second);
+  }
+  for (const RegisterId& reg : shared_.registers) {
+    std::size_t owners = 0;
+    for (const auto& [name, node] : nodes_) {
+      if (node->host() != nullptr && node->host()->owns(reg)) ++owners;
+    }
+    if (owners != 1) {
+      finding_.lost(
+          now_ns, to_string(reg) + " has " + std::to_string(owners) + " owners after a long rest");
+    }
+    for (const std::string& name : shared_.placement->replicas(reg)) {
+      if (nodes_.at(name)->votes(reg)) continue;
+      finding_.lost(now_ns, name + " does not vote in " + to_string(reg) + " after a long rest");
+    }
+  }
+  for (const auto& [name, node] : nodes_) {
+    std::size_t kept = 0;
+    for (const auto& [key, view] : node->ledgers()) {
+      if (!node->host()->owns(key.reg)) continue;
+      ++kept;
+      if (view.outstanding > 0) {
+        leak_.still_out(name + " of " + key.customer, view.outstanding, now_ns);
+      }
+    }
+    bounded_.count("ledgers in memory of " + name + " after a rest", kept, 0, now_ns);
+    if (node->limiter() == nullptr) continue;
+    bounded_.count("buckets at " + name + " after a rest", node->limiter()->bucket_count(), 0,
+                   now_ns);
+    bounded_.count("waiting checks at " + name + " after a rest", node->limiter()->waiting_count(),
+                   0, now_ns);
+  }
+}
+
+std::string Simulation::living_edge() const {
+  for (const std::string& edge : edges_) {
+    if (nodes_.at(edge)->alive()) return edge;
+  }
+  return edges_.front();
+}
+
+/// A look (cost 0) at every bucket says that it is full, where there was time to fill.
+void Simulation::look_everywhere() {
+  if (!calm_weather() || round_trip_ns() * 2 > scenario_.wait_ns) return;
+  const Nanos rested_ns = world_.now_ns() - load_ends_ns_ - 2 * scenario_.ttl_ns;
+  for (const std::string& customer : customers_) {
+    Check look;
+    look.customer = customer;
+    look.cost = 0;
+    nodes_.at(living_edge())->check(look, [this, customer, rested_ns](const Decision& decision) {
+      for (const LimitDecision& said : decision.limits) {
+        for (const LimitDefinition& limit : limits_) {
+          if (limit.name != said.name) continue;
+          if (tokens_in(limit.numbers, rested_ns) <= limit.numbers.capacity) continue;
+          leak_.looked(customer + " " + limit.name, said.remaining, limit.numbers.capacity,
+                       world_.now_ns());
+        }
+      }
+    });
+  }
+}
+
+/// A client alone empties a bucket, waits as it is told, and must be admitted then.
+void Simulation::probe_retries() {
+  if (!calm_weather() || round_trip_ns() * 2 > scenario_.wait_ns) return;
+  for (const std::string& customer : customers_) probe(customer, kProbeChecks, -1);
+}
+
+void Simulation::probe(const std::string& customer, int checks_left, Nanos told_ns) {
+  if (checks_left == 0) return;
+  Check check;
+  check.customer = customer;
+  check.cost = std::max<std::int64_t>(
+      1, *std::max_element(scenario_.load.costs.begin(), scenario_.load.costs.end()));
+  const std::string edge = living_edge();
+  nodes_.at(edge)->check(check, [=, this](const Decision& decision) {
+    if (decision.allowed) {
+      if (told_ns >= 0) {
+        ++outcome_.retries_kept;
+        return;
+      }
+      world_.after(kMicrosecond, [=, this] { probe(customer, checks_left - 1, -1); });
+      return;
+    }
+    if (decision.source != Source::owner) return;
+    if (told_ns >= 0) {
+      retry_.denied_again(customer, told_ns, world_.now_ns());
+      return;
+    }
+    const Nanos wait_ns = decision.retry_after_ms * kMillisecond;
+    if (decision.retry_after_ms < 0 || wait_ns > kLongestProbeNs) return;
+    const Nanos true_ns = nodes_.at(edge)->clock().true_span(wait_ns);
+    world_.after(true_ns, [=, this] { probe(customer, 1, wait_ns); });
+  });
+}
+
+}  // namespace weir::sim
