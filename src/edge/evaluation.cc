@@ -296,7 +296,8 @@ void Evaluation::take_item(std::int64_t cost, Nanos now_ns, Item& item) {
     item.entry->holder.take(cost, now_ns);
     return;
   }
-  stripe_.stats_of(item.entry->limit).overshoot_tokens += cost;
+  std::int64_t& overshoot = stripe_.stats_of(item.entry->limit).overshoot_tokens;
+  overshoot = add_saturating(overshoot, cost);
   if (item.source == Source::static_share) {
     WEIR_ASSERT(static_share(item, now_ns).take(cost, now_ns).allowed);
   }

@@ -34,6 +34,10 @@ class Evaluation {
   /// nothing has changed but for counted demand and the entries that were made.
   Verdict run(const Check& check, Options options, Nanos now_ns, Decision& decision);
 
+  /// Whether the entry's failure policy is in force; true from the first call after the suspicion
+  /// time on, until the owner speaks (I2).
+  bool is_degraded(const Entry& entry, Nanos now_ns);
+
   /// After `wait`: the entries that lack tokens, in the order of the limits.
   const std::vector<Entry*>& lacking() const { return lacking_; }
   /// Entries that this check used: their next request may have come closer.
@@ -59,7 +63,6 @@ class Evaluation {
   void judge(const Check& check, Options options, Nanos now_ns, Item& item);
   void judge_leased(const Check& check, Options options, Nanos now_ns, Item& item);
   void judge_degraded(const Check& check, Nanos now_ns, Item& item);
-  bool is_degraded(const Entry& entry, Nanos now_ns);
   limit::TokenBucket& static_share(Item& item, Nanos now_ns);
   bool take(const Check& check, Nanos now_ns);
   void take_item(std::int64_t cost, Nanos now_ns, Item& item);

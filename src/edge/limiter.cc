@@ -91,9 +91,21 @@ void Limiter::Impl::wake_at(Nanos at_ns) {
 
 void Limiter::Impl::schedule(Stripe& stripe, Entry& entry, Nanos at_ns) {
   if (at_ns >= entry.scheduled_ns) return;
+  unschedule(stripe, entry);
   entry.scheduled_ns = at_ns;
-  ++entry.in_heap;
-  stripe.due.push({at_ns, &entry});
+  stripe.due.insert(entry);
+}
+
+void Limiter::Impl::unschedule(Stripe& stripe, Entry& entry) {
+  if (entry.scheduled_ns == kForever) return;
+  stripe.due.erase(stripe.due.iterator_to(entry));
+  entry.scheduled_ns = kForever;
+}
+
+/// When a static share says no more than a new one would: until then its entry stays (I3).
+Nanos Limiter::Impl::share_full_ns(const Entry& entry, Nanos now_ns) {
+  if (!entry.static_share) return now_ns;
+  return add_saturating(now_ns, entry.static_share->time_to_full(now_ns));
 }
 
 bool Limiter::Impl::leaves(const Entry& entry, Nanos now_ns) const {
@@ -114,6 +126,7 @@ lease::Holder::Demand Limiter::Impl::demand(Stripe& stripe, const Entry& entry, 
   const std::uint32_t round_trip_us =
       health.round_trip_us != 0 ? health.round_trip_us : health.node_round_trip_us;
   demand.round_trip_ns = round_trip_us * kMicrosecond;
+  demand.probe = health.silent_since_ns != 0 && !health.degraded;
   return demand;
 }
 
@@ -122,9 +135,9 @@ void Limiter::Impl::reschedule(Stripe& stripe, Entry& entry, Nanos now_ns) {
   Nanos next_ns = entry.holder.next_deadline(wanted, config_.terms, now_ns);
   if (!wanted.leave) next_ns = std::min(next_ns, add_saturating(entry.used_ns, idle_ns_));
   if (wanted.leave && entry.holder.empty()) {
-    // Nothing is left to do but to leave: with the last heap item that points here.
-    if (entry.in_heap > 0 && (entry.evicted || now_ns - entry.used_ns >= idle_ns_)) return;
-    next_ns = entry.evicted ? now_ns : std::max(now_ns, entry.used_ns + idle_ns_);
+    next_ns = entry.evicted
+                  ? now_ns
+                  : std::max(share_full_ns(entry, now_ns), add_saturating(entry.used_ns, idle_ns_));
   }
   schedule(stripe, entry, next_ns);
 }
@@ -145,6 +158,9 @@ void Limiter::Impl::evict_one(Stripe& stripe, Nanos now_ns) {
   for (Entry& entry : stripe.idle_order) {
     if (!entry.queue && !entry.evicted && entry.used_ns < now_ns) {
       entry.evicted = true;
+      // Behind the others, so that the next search does not pass it.
+      stripe.idle_order.splice(stripe.idle_order.end(), stripe.idle_order,
+                               stripe.idle_order.iterator_to(entry));
       schedule(stripe, entry, now_ns);
       wake_at(now_ns);
       return;
@@ -160,7 +176,11 @@ Result<bool> Limiter::Impl::decide(const Check& check, Decision& decision) {
   const Nanos now_ns = clock_.boot_ns();
   const Verdict verdict = evaluation.run(check, {}, now_ns, decision);
   if (verdict == Verdict::too_many) return too_many();
-  if (verdict == Verdict::decided) after_run(part.stripe, evaluation, now_ns);
+  if (verdict == Verdict::decided) {
+    after_run(part.stripe, evaluation, now_ns);
+  } else if (evaluation.crowded()) {
+    evict_one(part.stripe, now_ns);
+  }
   return verdict == Verdict::decided;
 }
 
@@ -289,14 +309,24 @@ void Limiter::Impl::note_open(Stripe& stripe, Entry& entry, bool was_open, Nanos
     if (health.open++ == 0 && health.silent_since_ns == 0) health.silent_since_ns = now_ns;
     return;
   }
+  close_one(health);
+}
+
+void Limiter::Impl::close_one(Health& health) {
   WEIR_ASSERT(health.open > 0);
   if (--health.open == 0) health.silent_since_ns = 0;
 }
 
-bool Limiter::Impl::erase_if_done(Stripe& stripe, Entry& entry, Nanos now_ns) {
-  if (entry.in_heap > 0 || !leaves(entry, now_ns)) return false;
-  const bool idle = entry.evicted || now_ns - entry.used_ns >= idle_ns_;
-  if (!idle || !entry.holder.empty()) return false;
+/// `unanswered`: its last request has just been taken for lost.
+bool Limiter::Impl::erase_if_done(Stripe& stripe, Entry& entry, bool unanswered, Nanos now_ns) {
+  if (!leaves(entry, now_ns)) return false;
+  // There are too many: one try is enough, the rest burns at the owner.
+  const bool gives_up = entry.evicted && unanswered;
+  if (!entry.holder.empty() && !gives_up) return false;
+  const bool idle = now_ns - entry.used_ns >= idle_ns_ && share_full_ns(entry, now_ns) <= now_ns;
+  if (!entry.evicted && !idle) return false;
+  if (entry.holder.open()) close_one(stripe.health_of(entry));
+  unschedule(stripe, entry);
   stripe.idle_order.erase(stripe.idle_order.iterator_to(entry));
   stripe.entries.erase(stripe.entries.find(entry.key));
   return true;
@@ -323,7 +353,8 @@ void Limiter::Impl::process(Stripe& stripe, Entry& entry, Nanos now_ns,
     request->policy_version = stripe.policy ? stripe.policy->policy->version() : 0;
     out.push_back(std::move(*request));
   }
-  if (erase_if_done(stripe, entry, now_ns)) return;
+  const bool unanswered = was_open && (request || !entry.holder.open());
+  if (erase_if_done(stripe, entry, unanswered, now_ns)) return;
   reschedule(stripe, entry, now_ns);
 }
 
@@ -336,18 +367,15 @@ Nanos Limiter::Impl::collect_stripe(Part& part, std::vector<LeaseRequest>& out) 
     const Nanos now_ns = clock_.boot_ns();
     time_out(part, now_ns, finished);
     for (std::size_t i = 0; i < kMaxDuePerStripe; ++i) {
-      if (stripe.due.empty() || stripe.due.top().at_ns > now_ns) break;
-      const Stripe::Due due = stripe.due.top();
-      stripe.due.pop();
-      Entry& entry = *due.entry;
-      --entry.in_heap;
-      if (due.at_ns != entry.scheduled_ns && entry.scheduled_ns != kForever) continue;
-      entry.scheduled_ns = kForever;
+      if (stripe.due.empty() || stripe.due.begin()->scheduled_ns > now_ns) break;
+      Entry& entry = *stripe.due.begin();
+      unschedule(stripe, entry);
+      evaluation_of(part).is_degraded(entry, now_ns);
       process(stripe, entry, now_ns, out);
     }
     sweep(stripe.node_buckets, stripe.swept_ns, now_ns);
     shrink(stripe.entries);
-    if (!stripe.due.empty()) next_ns = stripe.due.top().at_ns;
+    if (!stripe.due.empty()) next_ns = stripe.due.begin()->scheduled_ns;
     if (!stripe.waiters.empty()) next_ns = std::min(next_ns, stripe.waiters.begin()->first);
     if (!stripe.node_buckets.empty()) next_ns = std::min(next_ns, stripe.swept_ns + kSweepEveryNs);
   }

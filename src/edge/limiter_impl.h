@@ -51,7 +51,9 @@ class Limiter::Impl {
 
   lease::Holder::Demand demand(Stripe& stripe, const Entry& entry, Nanos now_ns, bool leave) const;
   bool leaves(const Entry& entry, Nanos now_ns) const;
-  void schedule(Stripe& stripe, Entry& entry, Nanos at_ns);
+  static void schedule(Stripe& stripe, Entry& entry, Nanos at_ns);
+  static void unschedule(Stripe& stripe, Entry& entry);
+  static Nanos share_full_ns(const Entry& entry, Nanos now_ns);
   void reschedule(Stripe& stripe, Entry& entry, Nanos now_ns);
   void after_run(Stripe& stripe, const Evaluation& evaluation, Nanos now_ns);
   void evict_one(Stripe& stripe, Nanos now_ns);
@@ -63,7 +65,8 @@ class Limiter::Impl {
   void process(Stripe& stripe, Entry& entry, Nanos now_ns, std::vector<LeaseRequest>& out);
   Nanos collect_stripe(Part& part, std::vector<LeaseRequest>& out);
   void note_open(Stripe& stripe, Entry& entry, bool was_open, Nanos now_ns);
-  bool erase_if_done(Stripe& stripe, Entry& entry, Nanos now_ns);
+  static void close_one(Health& health);
+  bool erase_if_done(Stripe& stripe, Entry& entry, bool unanswered, Nanos now_ns);
   void wake_at(Nanos at_ns);
   Nanos wait_ns(const Stripe& stripe, const Entry& entry) const;
   static void complete(Stripe::Finished& finished);

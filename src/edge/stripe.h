@@ -4,13 +4,13 @@
 
 #include <array>
 #include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <queue>
 #include <string>
 #include <vector>
 
@@ -47,9 +47,10 @@ struct Waiter {
   Entry* entry = nullptr;  ///< whose tokens it waits for; null: finished
 };
 
-/// A leased bucket at this edge. In its stripe's map, in its list of the longest idle, and at least
-/// once in its heap of what is due: it may only be erased when no heap item points at it.
-struct Entry : boost::intrusive::list_base_hook<> {
+/// A leased bucket at this edge. In its stripe's map, in its list of the longest idle, and, while
+/// scheduled_ns is not kForever, in its order of what is due.
+struct Entry : boost::intrusive::list_base_hook<>,
+               boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
   std::string key;  ///< encoded BucketKey
   lease::Holder holder;
   LimitId limit = 0;
@@ -59,7 +60,6 @@ struct Entry : boost::intrusive::list_base_hook<> {
   bool strict = false;
   bool look = false;     ///< somebody waits for a first word
   bool evicted = false;  ///< leaves as soon as its return has been asked once
-  std::uint16_t in_heap = 0;
   Nanos used_ns = 0;
   Nanos scheduled_ns = kForever;
   std::int64_t other_need =
@@ -67,6 +67,10 @@ struct Entry : boost::intrusive::list_base_hook<> {
   std::int64_t waiting = 0;  ///< costs of the queue
   std::unique_ptr<std::deque<std::shared_ptr<Waiter>>> queue;
   std::unique_ptr<limit::TokenBucket> static_share;  ///< level kept across re-entries (I3)
+};
+
+struct DueSooner {
+  bool operator()(const Entry& a, const Entry& b) const { return a.scheduled_ns < b.scheduled_ns; }
 };
 
 /// A bucket of scope node.
@@ -96,11 +100,6 @@ struct LimitStats {
 };
 
 struct Stripe {
-  struct Due {
-    Nanos at_ns;
-    Entry* entry;
-    bool operator<(const Due& other) const { return at_ns > other.at_ns; }
-  };
   using Finished = std::vector<std::pair<Limiter::Completion, Decision>>;
 
   mutable std::mutex mutex;
@@ -110,7 +109,7 @@ struct Stripe {
   boost::intrusive::list<Entry> idle_order;  ///< the longest idle first
   NodeBuckets node_buckets;
   Nanos swept_ns = 0;
-  std::priority_queue<Due> due;
+  boost::intrusive::multiset<Entry, boost::intrusive::compare<DueSooner>> due;
   std::multimap<Nanos, std::shared_ptr<Waiter>> waiters;
   std::array<std::array<Health, kSlotCount / kStripes>, 2> health;  ///< [region?][slot / kStripes]
   std::vector<LimitStats> stats;

@@ -45,7 +45,8 @@ std::int64_t Holder::goal(const Demand& demand, const LeaseTerms& terms, Nanos n
 }
 
 bool Holder::has_reason(const Demand& demand) const {
-  return demand.waiting > 0 || (demand.look && told_ns_ == 0) || held_ > 0 || unreported();
+  return demand.waiting > 0 || (demand.look && told_ns_ == 0) || held_ > 0 || unreported() ||
+         demand.probe;
 }
 
 /// Somebody waits for tokens: ask unless the owner knows of it and has spoken lately.
@@ -54,7 +55,7 @@ bool Holder::due_to_wait(const Demand& demand, const LeaseTerms& terms, Nanos no
   if (!parked(terms, now_ns)) return true;
   const bool same =
       demand.need == asked_need_ || (demand.need < asked_need_ && known_level_ < demand.need);
-  const bool known = same && now_ns - told_ns_ < kDenialNs;
+  const bool known = same && !ask_anew_ && now_ns - told_ns_ < kDenialNs;
   return !known && now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
 }
 
@@ -96,8 +97,8 @@ Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos
     next_ns = std::min(next_ns, used_ns_ + kBusyNs);
   }
   if (demand.waiting > 0 && demand.need > held_) {
-    next_ns = std::min(
-        next_ns, std::max(sent_ns_ + lost_after_ns(demand.round_trip_ns), told_ns_ + kDenialNs));
+    const Nanos lost_ns = sent_ns_ + lost_after_ns(demand.round_trip_ns);
+    next_ns = std::min(next_ns, ask_anew_ ? lost_ns : std::max(lost_ns, told_ns_ + kDenialNs));
   }
   // Strict: what is left is told once nobody waits; until then only an answer changes anything.
   if (demand.strict) return std::max(next_ns, now_ns + 1);
@@ -134,7 +135,7 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
   }
   // Whoever asks for more than it holds gives up what it holds (E6); F1 does not apply to an edge.
   if (gives_up) held_ = 0;
-  recalled_ = false;
+  recalled_ = ask_anew_ = false;
 
   LeaseRequest request;
   request.lessee.incarnation = incarnation_;

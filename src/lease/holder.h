@@ -43,6 +43,7 @@ class Holder {
     std::int64_t waiting = 0;  ///< costs of all waiting checks
     bool look = false;         ///< somebody waits for a first word without wanting tokens
     bool strict = false;       ///< keep no lease
+    bool probe = false;        ///< the owner is silent: ask on until it is known to be (I2)
     bool leave = false;        ///< give everything back (idle, eviction, shutdown)
     Nanos round_trip_ns = 0;   ///< to the owner, as far as known
     std::uint64_t fresh_incarnation = 0;  ///< random; used if a new incarnation begins (D1)
@@ -94,7 +95,10 @@ class Holder {
   Nanos retry_at_ns() const { return retry_at_ns_; }
   std::int64_t denied_need() const { return denied_need_; }
   /// A changed policy or epoch: ask anew (E7).
-  void forget_denial() { retry_at_ns_ = 0; }
+  void forget_denial() {
+    retry_at_ns_ = 0;
+    ask_anew_ = true;
+  }
 
   /// The owner's level and total outstanding as last told, and when. told_ns() 0: never heard.
   std::int64_t known_level() const { return known_level_; }
@@ -170,6 +174,7 @@ class Holder {
   bool recalled_ = false;
   bool resend_now_ = false;  ///< redirected: the open request counts as lost already
   bool restart_ = false;
+  bool ask_anew_ = false;     ///< what the owner knows of this one's need may be out of date
   bool established_ = false;  ///< the grantor has an entry of this incarnation
   Nanos first_sent_ns_ = 0;   ///< of the latest sequence
   Nanos sent_ns_ = 0;
