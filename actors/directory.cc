@@ -144,15 +144,20 @@ struct Directory {
   void describe(const Asked& question) {
     self->request(links().reader, std::chrono::nanoseconds(kQueryDeadlineNs),
                   LoadCustomer{question.query.reg, question.query.customer})
-        .then([this, question](const LoadedCustomer& loaded) { loaded_for(question, loaded); },
+        .then([this, question](LoadedCustomer& loaded) { loaded_for(question, loaded); },
               [](const caf::error&) { /* the asker's deadline answers */ });
   }
 
-  void loaded_for(const Asked& question, const LoadedCustomer& loaded) {
+  void loaded_for(const Asked& question, LoadedCustomer& loaded) {
     if (!loaded.records) {
       codec::OwnerReply reply = blank_reply(question.query.id);
       reply.error = loaded.records.error().message;
       return answer(question.node, std::move(reply));
+    }
+    // A customer may have a bucket for each address that ever came: every lease of this node would
+    // wait while they were all looked at here, and no reply has room for more.
+    if (loaded.records->size() > codec::kMaxBucketsPerReply) {
+      loaded.records->resize(codec::kMaxBucketsPerReply);
     }
     auto stored = stored_views(*loaded.records, context.owners->config, context.owners->epoch, book,
                                context.owners->clock->boot_ns());
