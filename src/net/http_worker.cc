@@ -73,10 +73,11 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
     wait_readable();
   }
 
-  /// Idle: closes, unless a request is on its way in already.
+  /// Idle: closes, unless a request is on its way in already or an answer still on its way out.
   void drain() {
+    draining_ = true;
     session_.begin_drain();
-    if (!session_.idle() || lingering_) return;
+    if (!session_.idle() || lingering_ || writing_) return;
     if (!read_once()) close();
   }
 
@@ -158,7 +159,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
       if (!session_.wants_input()) return;  // a decision is on its way
       session_.resume(worker_.now_ns());
       if (!session_.output().empty()) continue;
-      if (session_.finished()) return linger();
+      if (session_.finished() || (draining_ && session_.idle())) return linger();
       if (session_.wants_input()) wait_readable();
       return;
     }
@@ -220,6 +221,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   bool reading_ = false;
   bool writing_ = false;
   bool lingering_ = false;
+  bool draining_ = false;
   bool closed_ = false;
 };
 
