@@ -175,7 +175,7 @@ Status LocalCluster::choose_ports() {
     for (Endpoint* endpoint : endpoints) {
       std::uint16_t port = 0;
       if (again && !(earlier >> port)) return failure(ErrorCode::corrupt, path, "cannot be read");
-      auto reserved = again ? PortReservation::exactly(port) : PortReservation::any(random);
+      auto reserved = again ? PortReservation::again(port) : PortReservation::any(random);
       if (!reserved) return tl::unexpected(std::move(reserved).error());
       *endpoint = Endpoint{"127.0.0.1", reserved->port()};
       text += " " + std::to_string(reserved->port());

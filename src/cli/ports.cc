@@ -19,6 +19,12 @@ constexpr int kMostTries = 1000;
 }  // namespace
 
 Result<PortReservation> PortReservation::exactly(std::uint16_t port) {
+  return reserve(port, false);
+}
+
+Result<PortReservation> PortReservation::again(std::uint16_t port) { return reserve(port, true); }
+
+Result<PortReservation> PortReservation::reserve(std::uint16_t port, bool shared) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return failure(ErrorCode::io, "", "cannot make a socket");
   PortReservation reservation(fd, port);
@@ -26,9 +32,12 @@ Result<PortReservation> PortReservation::exactly(std::uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  // Bound without SO_REUSEADDR, so that it fails when anyone has the port; shared from then on.
+  // Bound without SO_REUSEADDR it fails when anyone has the port, be it a connection that ended a
+  // minute ago; with it, only when somebody listens. Shared from then on.
+  const int before = shared ? 1 : 0;
   const int yes = 1;
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &before, sizeof before) != 0 ||
+      ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0) {
     return failure(ErrorCode::unavailable, "", "port " + std::to_string(port) + " is taken");
   }

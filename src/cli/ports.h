@@ -16,6 +16,9 @@ class PortReservation {
   static Result<PortReservation> any(Random& random);
   /// This very port; fails when it is taken.
   static Result<PortReservation> exactly(std::uint16_t port);
+  /// A port of an earlier run, whose closed connections the kernel may still remember; fails when
+  /// somebody listens on it.
+  static Result<PortReservation> again(std::uint16_t port);
 
   PortReservation(PortReservation&& other) noexcept;
   PortReservation& operator=(PortReservation&& other) noexcept;
@@ -24,6 +27,7 @@ class PortReservation {
   std::uint16_t port() const { return port_; }
 
  private:
+  static Result<PortReservation> reserve(std::uint16_t port, bool shared);
   PortReservation(int fd, std::uint16_t port) : fd_(fd), port_(port) {}
   int fd_ = -1;
   std::uint16_t port_ = 0;
