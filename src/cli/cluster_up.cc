@@ -54,6 +54,10 @@ class StopSignals {
     ::sigemptyset(&set_);
     ::sigaddset(&set_, SIGINT);
     ::sigaddset(&set_, SIGTERM);
+    // The terminal has gone; under nohup that is no reason to stop.
+    struct sigaction hangup {};
+    ::sigaction(SIGHUP, nullptr, &hangup);
+    if (hangup.sa_handler != SIG_IGN) ::sigaddset(&set_, SIGHUP);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
   }
   ~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -64,7 +68,10 @@ class StopSignals {
   bool pending() const {
     sigset_t waiting;
     ::sigpending(&waiting);
-    return ::sigismember(&waiting, SIGINT) == 1 || ::sigismember(&waiting, SIGTERM) == 1;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      if (::sigismember(&set_, signal) == 1 && ::sigismember(&waiting, signal) == 1) return true;
+    }
+    return false;
   }
 
   /// True when one came within a fifth of a second.
