@@ -24,8 +24,8 @@ namespace weir::cli {
 
 /// How long all nodes may take until they are ready and see each other.
 inline constexpr Nanos kClusterReadyNs = 30 * kSecond;
-/// From SIGTERM to SIGKILL.
-inline constexpr Nanos kClusterStopNs = 10 * kSecond;
+/// From SIGTERM to SIGKILL: longer than a node takes at most to drain.
+inline constexpr Nanos kClusterStopNs = 12 * kSecond;
 
 struct ClusterShape {
   int regions = 2;

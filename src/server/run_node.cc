@@ -1,8 +1,10 @@
 #include "src/server/run_node.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <ctime>
 #include <memory>
@@ -41,6 +43,25 @@ class Signals {
  private:
   sigset_t set_{};
 };
+
+/// Connections and the store's files share the process's descriptors, of which many systems give
+/// 1,024 unless asked: a store that cannot open its next file takes no writes until a restart.
+void raise_descriptor_limit() {
+  constexpr rlim_t kWanted = 64 * 1024;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kWanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kWanted);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Ends the process when kDrainNs is over, whoever still waits for a disk or a name server then.
+/// Nothing is lost: what was answered is on the disk, what is out on lease counts as spent.
+void bound_the_end() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { ::_exit(0); };
+  ::sigaction(SIGALRM, &action, nullptr);
+  ::alarm(static_cast<unsigned>(kDrainNs / kSecond));
+}
 
 telemetry::Level level_of(config::LogLevel level) {
   return telemetry::level_from(config::to_string(level)).value_or(telemetry::Level::info);
@@ -111,6 +132,7 @@ void serve_until_told(Server& server, const Signals& signals, telemetry::Log& lo
 
 Status run_node(config::NodeConfig config, const RunOptions& options) {
   limit_arenas();
+  raise_descriptor_limit();
   const Signals signals;
   const SystemClock clock;
   SystemSeedSource seeds;
@@ -145,6 +167,7 @@ Status run_node(config::NodeConfig config, const RunOptions& options) {
 
   serve_until_told(*server, signals, *log, notifier, summary);
   notifier.stopping();
+  bound_the_end();
   server->drain();
   server.reset();
   log->info("stopped");

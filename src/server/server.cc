@@ -1,5 +1,7 @@
 #include "src/server/server.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -27,9 +29,15 @@ namespace {
 namespace metric = telemetry::metric;
 
 constexpr const char* kRegionAlone = "local";
-/// Of the time to drain, what requests that have begun may take; the rest is for leases and disk.
+/// Of the time to drain, what requests that have begun may take, and what is kept for the end: once
+/// for the disk, once for stopping everything. The rest is for leases.
 constexpr Nanos kFinishRequestsNs = 4 * kSecond;
+constexpr Nanos kKeptForTheEndNs = 1 * kSecond;
 constexpr unsigned kMostHttpThreads = 16;
+/// People and scrapers.
+constexpr std::size_t kMostAdminConnections = 256;
+/// Descriptors that checks leave to the admin ports, the store, the peers and the rest.
+constexpr std::size_t kKeptDescriptors = 1024;
 
 net::HeaderStyle header_style(config::HeaderStyle style) {
   switch (style) {
@@ -106,6 +114,15 @@ actors::NodeConfig actor_config(const config::NodeConfig& config, const Topology
   return node;
 }
 
+/// As many as the process may have descriptors for.
+std::size_t most_connections() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return net::kMaxConnections;
+  const std::size_t all = limit.rlim_cur;
+  const std::size_t left = all > 2 * kKeptDescriptors ? all - kKeptDescriptors : all / 2;
+  return std::clamp<std::size_t>(left, 1, net::kMaxConnections);
+}
+
 unsigned http_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 1U, kMostHttpThreads);
 }
@@ -161,6 +178,12 @@ Status Server::Impl::start() {
   if (const auto first = policy.reload(); !first) {
     return failure(first.error().code, "", "the policy cannot be used\n" + first.error().message);
   }
+  // A counter that appears with its first event hides that event from every rate.
+  for (const char* result : {"replaced", "unchanged", "failed"}) {
+    world.metrics->counter(metric::kPolicyReload.name, metric::kPolicyReload.help,
+                           {{"result", result}});
+  }
+  world.metrics->counter(metric::kDegradedTransitions.name, metric::kDegradedTransitions.help);
   if (Status started = start_actors(); !started) return started;
   return start_listeners();
 }
@@ -215,6 +238,7 @@ Status Server::Impl::start_listeners() {
         &world.metrics->histogram(metric::kCheckDuration.name, metric::kCheckDuration.help);
     options.listen = *config.listen.http;
     options.threads = http_threads();
+    options.max_connections = most_connections();
     http_server =
         std::make_unique<net::HttpServer>(options, api, *checks, *world.clock, *world.log);
     if (Status up = listen(http_server, "listen.http", addresses.http); !up) return up;
@@ -233,6 +257,7 @@ Status Server::Impl::start_listeners() {
   parts.http = addresses.http;
   admin = std::make_unique<NodeAdminService>(std::move(parts));
   options.threads = 1;
+  options.max_connections = kMostAdminConnections;
   if (config.listen.admin) {
     options.listen = *config.listen.admin;
     admin_server = std::make_unique<net::HttpServer>(options, *admin, *world.clock, *world.log);
@@ -324,7 +349,8 @@ void Server::housekeep() {
 
 void Server::drain() {
   Impl& impl = *impl_;
-  const Nanos deadline_ns = add_saturating(impl.world.clock->boot_ns(), kDrainNs);
+  const Clock& clock = *impl.world.clock;
+  const Nanos deadline_ns = add_saturating(clock.boot_ns(), kDrainNs - 2 * kKeptForTheEndNs);
   impl.draining.store(true, std::memory_order_release);
   if (impl.checks != nullptr) impl.checks->begin_drain();
   if (impl.http_server != nullptr && !impl.http_server->drain(kFinishRequestsNs)) {
@@ -336,7 +362,8 @@ void Server::drain() {
   const auto done = std::make_shared<std::promise<void>>();
   auto drained = done->get_future();
   impl.node->drain(deadline_ns, [done] { done->set_value(); });
-  drained.wait_for(std::chrono::nanoseconds(kDrainNs));
+  const Nanos left_ns = std::max<Nanos>(0, deadline_ns - clock.boot_ns()) + kKeptForTheEndNs;
+  drained.wait_for(std::chrono::nanoseconds(left_ns));
   if (impl.limiter != nullptr && !impl.limiter->all_returned()) {
     impl.world.log->warn("leases not returned in time; their owners count them as spent");
   }
