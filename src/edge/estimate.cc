@@ -33,7 +33,7 @@ Estimate estimate(const lease::Holder& holder, const LimitNumbers& numbers, Nano
   Nanos next_ns = refill_time(numbers, 1);
   if (first_ns > 0 && elapsed_ns < first_ns) {
     next_ns = first_ns - elapsed_ns;
-  } else if (first_ns > 0) {
+  } else if (first_ns > 0 && period > 0) {
     const Wide units = static_cast<Wide>(elapsed_ns - first_ns) * count;
     flowed = 1 + units / period;
     next_ns = narrow(divide_up(period - units % period, count));

@@ -1,2 +1,3 @@
 weir_test(NAME edge_limiter_test LABEL unit SOURCES edge_limiter_test.cc edge_failure_test.cc
   edge_memory_test.cc lease_cluster.cc DEPS edge ownership)
+weir_test(NAME edge_estimate_test LABEL unit SOURCES edge_estimate_test.cc DEPS edge)
