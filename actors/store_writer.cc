@@ -66,7 +66,7 @@ struct Writer {
     if (failing == !status) return;
     failing = !status;
     if (failing) {
-      context.log->error("store writes fail; nothing is granted until they work",
+      context.log->error("a store write failed; this node grants nothing until it is restarted on a disk that works",
                          {{"reason", status.error().message}});
     } else {
       context.log->info("store writes work again");

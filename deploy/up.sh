@@ -87,8 +87,9 @@ start_cluster() {
   local line deadline=$((SECONDS + ready_timeout_s))
   coproc cluster { exec "$weir" cluster up --regions 2 --nodes 5 --policy "$policy" --json 2>"$build/cluster.log"; }
   # bash forgets cluster and cluster_PID when the process ends.
-  cluster_pid=$cluster_PID
-  exec 4<&"${cluster[0]}"
+  cluster_pid=${cluster_PID:-}
+  exec 4</dev/null
+  if [[ -n ${cluster[0]:-} ]]; then exec 4<&"${cluster[0]}"; fi
   while ((SECONDS < deadline)); do
     if ! IFS= read -r -t $((deadline - SECONDS)) -u 4 line; then break; fi
     if [[ $line == *'"nodes"'* ]]; then

@@ -28,7 +28,7 @@ inline constexpr MetricName kLeaseRequests{"weir_lease_requests_total",
                                            "Requests to owners, one per bucket asked for.",
                                            MetricKind::counter, "result"};
 inline constexpr MetricName kLeaseTokens{
-    "weir_lease_tokens", "Tokens out on lease, as this node's owners have booked them.",
+    "weir_lease_tokens", "Tokens on lease and not yet spent at this edge.",
     MetricKind::gauge, "limit"};
 inline constexpr MetricName kOvershootBoundTokens{
     "weir_overshoot_bound_tokens",
