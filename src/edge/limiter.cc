@@ -1,6 +1,7 @@
 #include "src/edge/limiter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/base/assert.h"
 #include "src/base/mutants.h"
@@ -78,12 +79,30 @@ void Limiter::Impl::set_policy(std::shared_ptr<const policy::Policy> policy) {
   }
 }
 
-/// Calls the broker unless it comes by then anyway.
-void Limiter::Impl::wake_at(Nanos at_ns) {
+/// Holds a stripe, and wakes the broker once it is free again if that has become due.
+class Limiter::Impl::Locked {
+ public:
+  Locked(Impl& impl, Stripe& stripe) : impl_(impl), stripe_(stripe), lock_(stripe.mutex) {}
+  ~Locked() {
+    const bool wake_due = std::exchange(stripe_.wake_due, false);
+    lock_.unlock();
+    if (wake_due) impl_.wake_();
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  Impl& impl_;
+  Stripe& stripe_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+/// Calls the broker, as soon as the stripe is free, unless it comes by then anyway.
+void Limiter::Impl::wake_at(Stripe& stripe, Nanos at_ns) {
   Nanos known_ns = next_wake_ns_.load();
   while (at_ns < known_ns) {
     if (next_wake_ns_.compare_exchange_weak(known_ns, at_ns)) {
-      wake_();
+      stripe.wake_due = true;
       return;
     }
   }
@@ -147,7 +166,7 @@ void Limiter::Impl::after_run(Stripe& stripe, const Evaluation& evaluation, Nano
   for (Entry* entry : evaluation.touched()) {
     reschedule(stripe, *entry, now_ns);
     if (entry->scheduled_ns < next_wake_ns_.load(std::memory_order_relaxed)) {
-      wake_at(entry->scheduled_ns);
+      wake_at(stripe, entry->scheduled_ns);
     }
   }
   if (evaluation.crowded()) evict_one(stripe, now_ns);
@@ -162,7 +181,7 @@ void Limiter::Impl::evict_one(Stripe& stripe, Nanos now_ns) {
       stripe.idle_order.splice(stripe.idle_order.end(), stripe.idle_order,
                                stripe.idle_order.iterator_to(entry));
       schedule(stripe, entry, now_ns);
-      wake_at(now_ns);
+      wake_at(stripe, now_ns);
       return;
     }
     if (--tries == 0) return;
@@ -171,7 +190,7 @@ void Limiter::Impl::evict_one(Stripe& stripe, Nanos now_ns) {
 
 Result<bool> Limiter::Impl::decide(const Check& check, Decision& decision) {
   Part& part = part_of(check.customer);
-  const std::lock_guard lock(part.stripe.mutex);
+  const Locked lock(*this, part.stripe);
   Evaluation& evaluation = evaluation_of(part);
   const Nanos now_ns = clock_.boot_ns();
   const Verdict verdict = evaluation.run(check, {}, now_ns, decision);
@@ -195,7 +214,7 @@ void Limiter::Impl::decide_later(const Check& check, Completion done) {
   Part& part = part_of(check.customer);
   Stripe::Finished finished;
   {
-    const std::lock_guard lock(part.stripe.mutex);
+    const Locked lock(*this, part.stripe);
     Evaluation& evaluation = evaluation_of(part);
     const Nanos now_ns = clock_.boot_ns();
     Evaluation::Options options{.first = false, .from_queue = false, .last = false};
@@ -214,7 +233,7 @@ void Limiter::Impl::decide_later(const Check& check, Completion done) {
       part.stripe.waiters.emplace(waiter->deadline_ns, waiter);
       waiting_count_.fetch_add(1, std::memory_order_relaxed);
       park(part.stripe, evaluation, waiter, false);
-      wake_at(waiter->deadline_ns);
+      wake_at(part.stripe, waiter->deadline_ns);
     } else {
       finished.emplace_back(std::move(done), std::move(decision));
     }
@@ -363,7 +382,7 @@ Nanos Limiter::Impl::collect_stripe(Part& part, std::vector<LeaseRequest>& out) 
   Stripe::Finished finished;
   Nanos next_ns = kForever;
   {
-    const std::lock_guard lock(stripe.mutex);
+    const Locked lock(*this, stripe);
     const Nanos now_ns = clock_.boot_ns();
     time_out(part, now_ns, finished);
     for (std::size_t i = 0; i < kMaxDuePerStripe; ++i) {
@@ -411,13 +430,13 @@ Limiter::Impl::Part* Limiter::Impl::part_of_bucket(std::string_view bucket) {
 void Limiter::Impl::ask_again_now(const LeaseAnswer& answer) {
   Part* part = part_of_bucket(answer.bucket);
   if (part == nullptr) return;
-  const std::lock_guard lock(part->stripe.mutex);
+  const Locked lock(*this, part->stripe);
   const auto found = part->stripe.entries.find(std::string_view(answer.bucket));
   if (found == part->stripe.entries.end()) return;
   Entry& entry = *found->second;
   if (!entry.holder.redirected(answer)) return;
   schedule(part->stripe, entry, clock_.boot_ns());
-  wake_at(entry.scheduled_ns);
+  wake_at(part->stripe, entry.scheduled_ns);
 }
 
 void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
@@ -426,7 +445,7 @@ void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
   Part& part = *at;
   Stripe::Finished finished;
   {
-    const std::lock_guard lock(part.stripe.mutex);
+    const Locked lock(*this, part.stripe);
     const auto found = part.stripe.entries.find(std::string_view(answer.bucket));
     if (found == part.stripe.entries.end()) return;
     Entry& entry = *found->second;
@@ -454,7 +473,7 @@ void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
     }
     run_queue(part, entry, now_ns, finished);
     reschedule(part.stripe, entry, now_ns);
-    wake_at(entry.scheduled_ns);
+    wake_at(part.stripe, entry.scheduled_ns);
   }
   complete(finished);
 }

@@ -39,6 +39,7 @@ class Limiter::Impl {
   std::size_t waiting_count() const { return waiting_count_.load(std::memory_order_relaxed); }
 
  private:
+  class Locked;
   struct Part {
     Stripe stripe;
     std::unique_ptr<Evaluation> evaluation;
@@ -67,7 +68,7 @@ class Limiter::Impl {
   void note_open(Stripe& stripe, Entry& entry, bool was_open, Nanos now_ns);
   static void close_one(Health& health);
   bool erase_if_done(Stripe& stripe, Entry& entry, bool unanswered, Nanos now_ns);
-  void wake_at(Nanos at_ns);
+  void wake_at(Stripe& stripe, Nanos at_ns);
   Nanos wait_ns(const Stripe& stripe, const Entry& entry) const;
   static void complete(Stripe::Finished& finished);
 

@@ -109,6 +109,7 @@ struct Stripe {
   boost::intrusive::list<Entry> idle_order;  ///< the longest idle first
   NodeBuckets node_buckets;
   Nanos swept_ns = 0;
+  bool wake_due = false;  ///< the broker is to be woken once the mutex is free
   boost::intrusive::multiset<Entry, boost::intrusive::compare<DueSooner>> due;
   std::multimap<Nanos, std::shared_ptr<Waiter>> waiters;
   std::array<std::array<Health, kSlotCount / kStripes>, 2> health;  ///< [region?][slot / kStripes]

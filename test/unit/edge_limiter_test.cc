@@ -339,6 +339,24 @@ TEST(Policy, TooManyLimitsAreRefusedNotTruncated) {
   EXPECT_FALSE(edge.limiter().decide(check_of("acme"), decision).has_value());
 }
 
+TEST(Wake, IsCalledWithoutALockWhenACheckMakesARequestDue) {
+  FakeClock clock;
+  edge::Limiter* limiter_at = nullptr;
+  std::vector<LeaseRequest> requests;
+  // Whoever is woken may come at once: with a stripe still locked this would never end.
+  edge::Limiter limiter({}, clock, 1, [&] { limiter_at->collect(requests); });
+  limiter_at = &limiter;
+  limiter.set_policy(policy_of(one()));
+  Decision decision;
+  ASSERT_EQ(limiter.decide(check_of("acme"), decision), Result<bool>(false));
+  limiter.decide_later(check_of("acme"), [](const Decision&) {});
+  EXPECT_EQ(requests.size(), 1U);
+  limiter.on_answer(LoneEdge::answer(requests.at(0), LeaseStatus::granted, 1));
+  clock.now_ns += kMillisecond;
+  limiter.begin_return();
+  EXPECT_GE(requests.size(), 2U);
+}
+
 TEST(Order, WaitersAreServedFirstComeFirstServed) {
   LoneEdge edge(one());
   std::vector<int> served;
