@@ -12,7 +12,7 @@ build_packages=(
 # CMakeLists.txt looks for GoogleTest whatever is built.
 build_packages+=(libgtest-dev libgmock-dev)
 # What its tests need as well.
-test_packages=(git curl clang-format libbenchmark-dev libgmp-dev)
+test_packages=(git curl clang-format libbenchmark-dev libgmp-dev spin)
 # What deploy/up.sh needs as well.
 local_cluster_packages=(curl)
 
