@@ -66,8 +66,10 @@ struct Writer {
     if (failing == !status) return;
     failing = !status;
     if (failing) {
-      context.log->error("a store write failed; this node grants nothing until it is restarted on a disk that works",
-                         {{"reason", status.error().message}});
+      context.log->error(
+          "a store write failed; this node grants nothing until it is restarted on a disk that "
+          "works",
+          {{"reason", status.error().message}});
     } else {
       context.log->info("store writes work again");
     }

@@ -27,9 +27,9 @@ inline constexpr MetricName kCheckDuration{"weir_check_duration_seconds",
 inline constexpr MetricName kLeaseRequests{"weir_lease_requests_total",
                                            "Requests to owners, one per bucket asked for.",
                                            MetricKind::counter, "result"};
-inline constexpr MetricName kLeaseTokens{
-    "weir_lease_tokens", "Tokens on lease and not yet spent at this edge.",
-    MetricKind::gauge, "limit"};
+inline constexpr MetricName kLeaseTokens{"weir_lease_tokens",
+                                         "Tokens on lease and not yet spent at this edge.",
+                                         MetricKind::gauge, "limit"};
 inline constexpr MetricName kOvershootBoundTokens{
     "weir_overshoot_bound_tokens",
     "Tokens that failure policies could at worst have admitted above the limit.", MetricKind::gauge,
