@@ -104,14 +104,17 @@ void ConservationChecker::sampled(const BucketCopies& copies, const Version& com
 void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos true_ns) {
   const AgedRecord* newest = copies.newest();
   std::int64_t level = cost;  // never booked: new, full
+  std::int64_t full = cost;
   if (newest != nullptr) {
     const LedgerRecord& ledger = newest->record.ledger;
     const std::int64_t ceiling = std::max<std::int64_t>(
         0, subtract_saturating(ledger.numbers.capacity, outstanding(ledger, newest->age_ns)));
     level = limit::refill({ledger.level, ledger.fraction}, ledger.numbers, newest->age_ns, ceiling)
                 .tokens;
+    // Below the ceiling tokens may be saved for a larger need (E6).
+    full = std::max(cost, ceiling);
   }
-  if (level < cost) {
+  if (level < full) {
     full_enough_since_.erase(copies.bucket);
   } else {
     full_enough_since_.try_emplace(copies.bucket, true_ns);

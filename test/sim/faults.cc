@@ -251,6 +251,12 @@ void Simulation::change_policy() {
   policy_settled_ns_ = world_.now_ns() + shared_.terms.grantor_ns() + scenario_.longest_fault() +
                        2 * kSecond + round_trip_ns();
   denial_.forget();
+  for (const std::string& customer : customers_) {
+    for (const LimitDefinition& limit : limits_) {
+      bound_.settle(encode(BucketKey{customer, limit.scope, "", limit.name, {}}), declared(limit),
+                    world_.now_ns());
+    }
+  }
   for (auto& [name, node] : nodes_) node->set_policy(shared_.policy);
 }
 

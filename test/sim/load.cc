@@ -115,7 +115,8 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
     Tally& tally = late_[check.customer];
     ++tally.issued;
     tally.admitted += decision.allowed && check.cost > 0 ? 1 : 0;
-    const bool unheard = decision.source == Source::timeout || decision.source == Source::deny;
+    const bool unheard = decision.source == Source::deny || decision.source == Source::allow ||
+                         decision.source == Source::static_share;
     if (unheard && calm_weather() && busy_[edge] == 0) {
       finding_.lost(now_ns, "a check of " + check.customer + " at " + edge + " ended as `" +
                                 to_string(decision.source) + "` long after the last fault");

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "src/base/mutants.h"
 #include "test/sim/run.h"
 
 namespace {
@@ -16,6 +17,8 @@ using weir::sim::Scenario;
 struct Arguments {
   std::string seeds = "1-20";
   std::string scenario;
+  std::string mutant;
+  bool list_mutants = false;
   bool trace = false;
   bool twice = false;
 };
@@ -69,9 +72,26 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", arguments.seeds, "one seed or A-B")->capture_default_str();
   app.add_option("--scenario", arguments.scenario,
                  "only this one; `swarm` draws all from the seed");
+  app.add_option("--mutant", arguments.mutant, "break this rule of PROTOCOL.md");
+  app.add_flag("--list-mutants", arguments.list_mutants, "print the rules that can be broken");
   app.add_flag("--trace", arguments.trace, "print the trace of each run");
   app.add_flag("--twice", arguments.twice, "run each seed twice and compare the traces");
   CLI11_PARSE(app, argc, argv);
+  if (arguments.list_mutants) {
+    for (const auto& info : weir::kMutants) {
+      std::printf("%-26s %s\n", std::string(info.name).c_str(), std::string(info.rule).c_str());
+    }
+    return 0;
+  }
+  if (!arguments.mutant.empty()) {
+    const auto mutant = weir::mutant_named(arguments.mutant);
+    if (!mutant) {
+      std::fprintf(stderr, "--mutant: there is no `%s`; see --list-mutants\n",
+                   arguments.mutant.c_str());
+      return 2;
+    }
+    weir::broken_rules = std::uint64_t{1} << static_cast<unsigned>(*mutant);
+  }
   std::uint64_t from = 0;
   std::uint64_t to = 0;
   if (!parse_range(arguments.seeds, from, to)) {
