@@ -246,6 +246,12 @@ TEST(Fairness, BurstBelowTheRateIsStillServed) {  // portions never exceed the b
                  10 * kSecond, 80);
 }
 
+TEST(Fairness, BurstOfATenthOfASecondIsUsedToTheFull) {  // portions left no room to refill: 63 %
+  admitted_under(leased_limit("api", 200, 2000, kSecond),
+                 {{1, kMillisecond, 0}, {1, kMillisecond, 100}, {1, kMillisecond, 200}},
+                 30 * kSecond, 98);
+}
+
 TEST(Fairness, LimitFiveOverTwentyEdgesStarvesNobody) {
   std::vector<Load> loads;
   for (int i = 0; i < 20; ++i) loads.push_back({1, kSecond, i * 13 * kMillisecond});
