@@ -62,7 +62,7 @@ Status check(const v1::LeaseAnswer& answer) {
   if (auto status = check_bucket(answer.bucket()); !status) return status;
   if (auto status = check_name("lessee_node", answer.lessee_node()); !status) return status;
   if (answer.status() < static_cast<std::uint32_t>(LeaseStatus::granted) ||
-      answer.status() > static_cast<std::uint32_t>(LeaseStatus::crowded)) {
+      answer.status() > static_cast<std::uint32_t>(LeaseStatus::recall)) {
     return corrupt("status", "is unknown");
   }
   if (answer.retry_ns() < -1) return corrupt("retry_ns", "must be -1 or more");

@@ -100,7 +100,7 @@ Envelope random_envelope(Random& random) {
     envelope.lease_answers.push_back({bucket(),
                                       {"us-1", random.next()},
                                       random.next(),
-                                      static_cast<LeaseStatus>(random.between(1, 7)),
+                                      static_cast<LeaseStatus>(random.between(1, 9)),
                                       amount(),
                                       amount(),
                                       random.between(-1, INT64_MAX),
@@ -200,7 +200,8 @@ TEST(EnvelopeCodec, refuses_insane_answers) {
   refuse("lease_answers[0].next_token_ns", [](LeaseAnswer& a) { a.next_token_ns = -1; });
   refuse("lease_answers[0].outstanding", [](LeaseAnswer& a) { a.outstanding = -1; });
   refuse("lease_answers[0].capacity", [](LeaseAnswer& a) { a.capacity = -1; });
-  refuse("lease_answers[0].status", [](LeaseAnswer& a) { a.status = static_cast<LeaseStatus>(8); });
+  refuse("lease_answers[0].status",
+         [](LeaseAnswer& a) { a.status = static_cast<LeaseStatus>(10); });
   refuse("lease_answers[0].status", [](LeaseAnswer& a) { a.status = static_cast<LeaseStatus>(0); });
   refuse("lease_answers[0].owner_hint",
          [](LeaseAnswer& a) { a.owner_hint = std::string(65, 'x'); });
