@@ -39,6 +39,8 @@ inline constexpr Nanos kParkedRefreshNs = 800 * kMillisecond;
 /// refill, whichever is more, instead of token by token.
 inline constexpr std::int64_t kPortionTokens = 8;
 inline constexpr Nanos kPortionNs = 100 * kMillisecond;
+/// All portions out together are at most one in this many parts of the capacity.
+inline constexpr std::int64_t kRoomParts = 3;
 /// At lower demand they are served in portions of this much refill, below what a check waits.
 inline constexpr Nanos kShortPortionNs = 20 * kMillisecond;
 /// Whoever was heard within this time counts as a contender for the taper (PROTOCOL G2).

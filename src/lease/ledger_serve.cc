@@ -27,9 +27,11 @@ std::int64_t narrow(Wide value) {
 std::int64_t Ledger::portion() const {
   Wide demand = 0;
   std::int64_t parked = 0;
+  std::int64_t active = 0;
   for (const auto& [lessee, entry] : entries_) {
     if (entry.parked || entry.outstanding > 0) demand += entry.rate_per_s;
     if (entry.parked) ++parked;
+    if (entry.parked || entry.outstanding > 0) ++active;
   }
   if (parked == 0 || numbers_.rate_period_ns <= 0) return 0;
   const Wide count = numbers_.rate_count;
@@ -37,7 +39,9 @@ std::int64_t Ledger::portion() const {
   const bool overloaded = demand * period * 4 >= count * kSecond * 5;
   const Wide by_time = count * (overloaded ? kPortionNs : kShortPortionNs) / period;
   const Wide by_turn = count * (terms_.ttl_ns / 1000 * kTurnPermille) / period / parked;
-  const Wide by_room = ceiling() / parked;
+  // What is out and spent blocks the refill until it is told: leave most of the bucket free for it.
+  const std::int64_t part = std::max<std::int64_t>(1, numbers_.capacity / (kRoomParts * active));
+  const Wide by_room = std::min(part, ceiling() / parked);
   const Wide wanted = overloaded ? std::max<Wide>(by_time, kPortionTokens) : by_time;
   return narrow(std::min({wanted, by_turn, by_room}));
 }
