@@ -49,13 +49,13 @@ bool Holder::has_reason(const Demand& demand) const {
          demand.probe;
 }
 
-/// Somebody waits for tokens: ask unless the owner knows of it and has spoken lately.
+/// Somebody waits for tokens: ask unless the owner knows of it, has spoken lately and is not late.
 bool Holder::due_to_wait(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
   if (demand.waiting == 0 || demand.need <= held_) return false;
   if (!parked(terms, now_ns)) return true;
   const bool same =
       demand.need == asked_need_ || (demand.need < asked_need_ && known_level_ < demand.need);
-  const bool known = same && !ask_anew_ && now_ns - told_ns_ < kDenialNs;
+  const bool known = same && !ask_anew_ && now_ns < trusted_until(demand);
   return !known && now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
 }
 
@@ -98,7 +98,7 @@ Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos
   }
   if (demand.waiting > 0 && demand.need > held_) {
     const Nanos lost_ns = sent_ns_ + lost_after_ns(demand.round_trip_ns);
-    next_ns = std::min(next_ns, ask_anew_ ? lost_ns : std::max(lost_ns, told_ns_ + kDenialNs));
+    next_ns = std::min(next_ns, ask_anew_ ? lost_ns : std::max(lost_ns, trusted_until(demand)));
   }
   // Strict: what is left is told once nobody waits; until then only an answer changes anything.
   if (demand.strict) return std::max(next_ns, now_ns + 1);

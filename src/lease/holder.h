@@ -6,6 +6,7 @@
 // any.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -30,6 +31,9 @@ inline constexpr Nanos kReportEveryNs = 500 * kMillisecond;
 /// Besides one and a half round trips, what is left when a holder asks for more lasts this long:
 /// time for the owner to store the grant.
 inline constexpr Nanos kCommitAllowanceNs = 5 * kMillisecond;
+/// A grant that has not come this long, and a round trip, after its promised instant is asked for
+/// again: whoever promised it may be gone.
+inline constexpr Nanos kOverdueNs = 20 * kMillisecond;
 /// Retry instants told again within this much of each other are one instant.
 inline constexpr Nanos kRetryJitterNs = 5 * kMillisecond;
 /// A recalled holder that took tokens within this time keeps them.
@@ -140,6 +144,11 @@ class Holder {
   /// Asked again a little before the grantor forgets the request and what it saved up for it (G3).
   Nanos parked_until(const LeaseTerms& terms) const {
     return first_sent_ns_ + terms.ttl_ns / 2 - kLostAfterNs;
+  }
+  /// Until when a parked request is known to be in good hands.
+  Nanos trusted_until(const Demand& demand) const {
+    const Nanos overdue_ns = add_saturating(retry_at_ns_, kOverdueNs + demand.round_trip_ns);
+    return std::min(told_ns_ + kDenialNs, overdue_ns);
   }
   bool due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
   Nanos lost_after_ns(Nanos round_trip_ns) const;

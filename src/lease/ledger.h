@@ -152,6 +152,7 @@ class Ledger {
   void pool(const std::map<LesseeId, std::int64_t>& targets);
   std::map<LesseeId, std::int64_t> targets(Nanos now_ns) const;
   std::int64_t target(const Entry& entry, std::int64_t taper, std::int64_t portion) const;
+  bool is_overloaded() const;
   std::int64_t portion() const;
   void grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out);
   void refresh_parked(Nanos now_ns, Outcome& out);

@@ -25,18 +25,16 @@ std::int64_t narrow(Wide value) {
 /// longer than requests live, nor more than fits in the bucket for each of them: what never fits is
 /// never granted.
 std::int64_t Ledger::portion() const {
-  Wide demand = 0;
   std::int64_t parked = 0;
   std::int64_t active = 0;
   for (const auto& [lessee, entry] : entries_) {
-    if (entry.parked || entry.outstanding > 0) demand += entry.rate_per_s;
     if (entry.parked) ++parked;
     if (entry.parked || entry.outstanding > 0) ++active;
   }
   if (parked == 0 || numbers_.rate_period_ns <= 0) return 0;
   const Wide count = numbers_.rate_count;
   const Wide period = numbers_.rate_period_ns;
-  const bool overloaded = demand * period * 4 >= count * kSecond * 5;
+  const bool overloaded = is_overloaded();
   const Wide by_time = count * (overloaded ? kPortionNs : kShortPortionNs) / period;
   const Wide by_turn = count * (terms_.ttl_ns / 1000 * kTurnPermille) / period / parked;
   // What is out and spent blocks the refill until it is told: leave most of the bucket free for it.
@@ -44,6 +42,15 @@ std::int64_t Ledger::portion() const {
   const Wide by_room = std::min(part, ceiling() / parked);
   const Wide wanted = overloaded ? std::max<Wide>(by_time, kPortionTokens) : by_time;
   return narrow(std::min({wanted, by_turn, by_room}));
+}
+
+/// Demand of those who wait or hold tokens is at least one and a quarter times the rate.
+bool Ledger::is_overloaded() const {
+  Wide demand = 0;
+  for (const auto& [lessee, entry] : entries_) {
+    if (entry.parked || entry.outstanding > 0) demand += entry.rate_per_s;
+  }
+  return demand * numbers_.rate_period_ns * 4 >= Wide{numbers_.rate_count} * kSecond * 5;
 }
 
 /// What a parked lessee waits for: as much as it wants within the taper or its portion, at least
@@ -250,7 +257,8 @@ Nanos Ledger::time_to_room(std::int64_t tokens, Nanos now_ns) const {
 }
 
 /// When the need of a parked lessee will be met if nothing is given back meanwhile: its own missing
-/// tokens and, while several wait, those that the others get in the same turns. -1: never.
+/// tokens and, while several wait, those that the others get in the same turns. Under overload
+/// whoever holds tokens now has spent them and waits too before the turn is over. -1: never.
 Nanos Ledger::retry_for(const LesseeId& lessee, const Entry& entry, Nanos now_ns) const {
   if (entry.need > numbers_.capacity) return -1;
   const auto goals = targets(now_ns);
@@ -262,6 +270,14 @@ Nanos Ledger::retry_for(const LesseeId& lessee, const Entry& entry, Nanos now_ns
   for (const auto& [other, other_goal] : goals) {
     if (other == lessee) continue;
     ahead = add_saturating(ahead, std::min(missing, other_goal));
+  }
+  if (is_overloaded()) {
+    const std::int64_t turn = std::min(missing, portion());
+    for (const auto& [other, holder] : entries_) {
+      const bool comes_back = !holder.parked && holder.outstanding > 0 && holder.rate_per_s > 0 &&
+                              now_ns - holder.heard_ns <= kContenderNs;
+      if (comes_back) ahead = add_saturating(ahead, turn);
+    }
   }
   const std::int64_t tokens =
       add_saturating(reserved(), add_saturating(missing, std::max<std::int64_t>(0, ahead)));
