@@ -131,7 +131,7 @@ inline prepare(r) {
 }
 
 proctype Owner(bit self) {
-  byte epoch, last, r, n, k;
+  byte epoch, last, r, n;
   byte known[R], announced[R];          /* numbers of stores */
   byte promised, voting;                /* stores that have promised; those of them that vote */
   byte promised_number[R], promised_list[R];
@@ -140,6 +140,7 @@ proctype Owner(bit self) {
   byte seen;                            /* buckets this owner has read or committed */
   byte flying, accepted;                /* the commit under way */
   byte learner = NONE, scanned, copy;   /* the store that is taught */
+  bool taught;                          /* `copy` has all that a majority has */
 
 idle:
   atomic {
@@ -264,7 +265,7 @@ owning:
        MAY(r, epoch) && number[r] >= known[r] -> prepare(r);
        r = 0 }
   /* One bucket's record, from a majority of voters; nothing there: the token is granted and committed. */
-  :: atomic { learner == NONE && flying == 0;
+  :: atomic { (learner == NONE || taught) && flying == 0;
        if
        :: reading != NONE
        :: reading == NONE && !HAS(seen, 0) -> reading = 0
@@ -320,7 +321,7 @@ owning:
        fi }
   /* A store that promised without a vote is taught: its number was announced by this epoch's prepare,
      whose majority was without it. While it is taught, commits go on. */
-  :: atomic { reading == NONE;
+  :: atomic { reading == NONE && !taught;
        if
        :: learner != NONE
        :: learner == NONE && LEARNS(0) -> learner = 0
@@ -343,34 +344,30 @@ owning:
        r = 0;
        if
 #ifdef COPY_NEWEST
-       :: scanned != 0 -> goto installing
+       :: scanned != 0 -> taught = true; scanned = 0
 #else
-       :: MAJORITY(scanned) -> goto installing
+       :: MAJORITY(scanned) -> taught = true; scanned = 0
 #endif
        :: else
        fi }
+  :: atomic { taught ->
+       if
+       :: MAY(learner, epoch) && number[learner] == promised_number[learner] ->
+          admit(learner, epoch, copy); voting = voting | (1 << learner)
+#if LATE
+       :: late == none ->
+          late = install; late_store = learner; late_epoch = epoch;
+          late_number = promised_number[learner]; late_records = copy
+#endif
+       fi;
+       learner = NONE; taught = false; copy = 0 }
   :: atomic { last < EPOCHS -> goto again }
   od;
-
-installing: /* commits may go on before the copy arrives: then it is a late install (LATE) */
-  if
-  :: atomic { MAY(learner, epoch) && number[learner] == promised_number[learner] ->
-       admit(learner, epoch, copy); voting = voting | (1 << learner);
-       learner = NONE; scanned = 0; copy = 0 }
-#if LATE
-  :: atomic { late == none ->
-       late = install; late_store = learner; late_epoch = epoch;
-       late_number = promised_number[learner]; late_records = copy;
-       learner = NONE; scanned = 0; copy = 0 }
-#endif
-  :: atomic { learner = NONE; scanned = 0; copy = 0 }
-  fi;
-  goto owning;
 
 again:
   atomic {
     promised = 0; voting = 0; list = 0; reading = NONE; read_from = 0; found = 0; seen = 0; flying = 0;
-    accepted = 0; learner = NONE; scanned = 0; copy = 0;
+    accepted = 0; learner = NONE; scanned = 0; copy = 0; taught = false;
     for (n : 0 .. R - 1) { promised_number[n] = 0; promised_list[n] = 0; announced[n] = 0 }
     n = 0;
     goto idle
