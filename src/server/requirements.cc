@@ -24,9 +24,6 @@ Status check_served(const config::NodeConfig& config) {
   if (!config.join.empty()) {
     return not_served("join", "give the edge the cluster's topology file (`topology:`)");
   }
-  if (!config.fsync) {
-    return not_served("fsync", "leave it true: after a power cut a quota could be given twice");
-  }
   return {};
 }
 

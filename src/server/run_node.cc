@@ -150,6 +150,9 @@ Status run_node(config::NodeConfig config, const RunOptions& options) {
 
   const Server::Addresses at = server->addresses();
   const config::NodeConfig& running = server->config();
+  if (!running.fsync && running.authority == config::Authority::owner) {
+    log->warn("fsync is off: after a power cut a quota may be given twice");
+  }
   log->info("serving", {{"node", running.node},
                         {"region", running.region},
                         {"checks", text_of(at.http)},

@@ -64,6 +64,74 @@ void report(const Outcome& outcome, bool trace) {
   }
 }
 
+/// What all seeds together came to.
+struct Totals {
+  std::uint64_t failed = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t checks = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t takeovers = 0;
+  double simulated_s = 0;
+
+  void add(const Outcome& outcome, bool bad) {
+    failed += bad ? 1 : 0;
+    faults += outcome.faults;
+    checks += outcome.checks;
+    timeouts += outcome.timeouts;
+    calls += outcome.lease_requests;
+    takeovers += outcome.takeovers;
+    simulated_s += static_cast<double>(outcome.simulated_ns) / 1e9;
+  }
+};
+
+void print_figures(const Outcome& outcome) {
+  std::printf(
+      "seed %llu %s: %llu checks, %llu admitted, %llu timeouts, %llu lease requests, use "
+      "%lld/1000\n",
+      static_cast<unsigned long long>(outcome.seed), outcome.scenario.c_str(),
+      static_cast<unsigned long long>(outcome.checks),
+      static_cast<unsigned long long>(outcome.admitted),
+      static_cast<unsigned long long>(outcome.timeouts),
+      static_cast<unsigned long long>(outcome.lease_requests),
+      static_cast<long long>(outcome.use_permille));
+}
+
+/// True when nothing was violated. Without a scenario every other seed or so is a swarm.
+bool run_seeds(const Arguments& arguments, const std::vector<Scenario>& scenarios, bool swarms,
+               std::uint64_t from, std::uint64_t to) {
+  const auto start = std::chrono::steady_clock::now();
+  Totals totals;
+  for (std::uint64_t seed = from; seed <= to; ++seed) {
+    const std::size_t kinds = scenarios.size() + (swarms ? scenarios.size() + 1 : 0);
+    const std::size_t pick = seed % kinds;
+    weir::Random draw(seed * 7919);
+    const Scenario scenario = pick < scenarios.size() ? scenarios[pick] : weir::sim::swarm(draw);
+    const Outcome outcome = weir::sim::run(scenario, seed, arguments.trace);
+    bool bad = !outcome.violations.empty();
+    if (arguments.twice && weir::sim::run(scenario, seed, false).trace_hash != outcome.trace_hash) {
+      std::printf("seed %llu: two runs, two traces\n", static_cast<unsigned long long>(seed));
+      bad = true;
+    }
+    report(outcome, arguments.trace);
+    totals.add(outcome, bad);
+    if (arguments.trace || !arguments.scenario.empty()) print_figures(outcome);
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf(
+      "%llu seeds, %llu violated; %.0f simulated s in %.1f s (%.1f seeds/s); %llu faults, %llu "
+      "checks, %llu timeouts, %llu lease requests, %llu owners\n",
+      static_cast<unsigned long long>(to - from + 1),
+      static_cast<unsigned long long>(totals.failed), totals.simulated_s, seconds,
+      static_cast<double>(to - from + 1) / seconds, static_cast<unsigned long long>(totals.faults),
+      static_cast<unsigned long long>(totals.checks),
+      static_cast<unsigned long long>(totals.timeouts),
+      static_cast<unsigned long long>(totals.calls),
+      static_cast<unsigned long long>(totals.takeovers));
+  return totals.failed == 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -104,49 +172,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "--scenario: there is no `%s`\n", arguments.scenario.c_str());
     return 2;
   }
-  const auto start = std::chrono::steady_clock::now();
-  std::uint64_t failed = 0, faults = 0, checks = 0, timeouts = 0, calls = 0, takeovers = 0;
-  double simulated = 0;
-  for (std::uint64_t seed = from; seed <= to; ++seed) {
-    const std::size_t kinds = scenarios.size() + (swarms ? scenarios.size() + 1 : 0);
-    const std::size_t pick = seed % kinds;
-    weir::Random draw(seed * 7919);
-    const Scenario scenario = pick < scenarios.size() ? scenarios[pick] : weir::sim::swarm(draw);
-    const Outcome outcome = weir::sim::run(scenario, seed, arguments.trace);
-    bool bad = !outcome.violations.empty();
-    if (arguments.twice && weir::sim::run(scenario, seed, false).trace_hash != outcome.trace_hash) {
-      std::printf("seed %llu: two runs, two traces\n", static_cast<unsigned long long>(seed));
-      bad = true;
-    }
-    report(outcome, arguments.trace);
-    failed += bad ? 1 : 0;
-    faults += outcome.faults;
-    checks += outcome.checks;
-    timeouts += outcome.timeouts;
-    calls += outcome.lease_requests;
-    takeovers += outcome.takeovers;
-    simulated += static_cast<double>(outcome.simulated_ns) / 1e9;
-    if (arguments.trace || arguments.scenario != "") {
-      std::printf(
-          "seed %llu %s: %llu checks, %llu admitted, %llu timeouts, %llu lease requests, use "
-          "%lld/1000\n",
-          static_cast<unsigned long long>(seed), scenario.name.c_str(),
-          static_cast<unsigned long long>(outcome.checks),
-          static_cast<unsigned long long>(outcome.admitted),
-          static_cast<unsigned long long>(outcome.timeouts),
-          static_cast<unsigned long long>(outcome.lease_requests),
-          static_cast<long long>(outcome.use_permille));
-    }
-  }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf(
-      "%llu seeds, %llu violated; %.0f simulated s in %.1f s (%.1f seeds/s); %llu faults, %llu "
-      "checks, %llu timeouts, %llu lease requests, %llu owners\n",
-      static_cast<unsigned long long>(to - from + 1), static_cast<unsigned long long>(failed),
-      simulated, seconds, static_cast<double>(to - from + 1) / seconds,
-      static_cast<unsigned long long>(faults), static_cast<unsigned long long>(checks),
-      static_cast<unsigned long long>(timeouts), static_cast<unsigned long long>(calls),
-      static_cast<unsigned long long>(takeovers));
-  return failed == 0 ? 0 : 1;
+  return run_seeds(arguments, scenarios, swarms, from, to) ? 0 : 1;
 }

@@ -1,0 +1,131 @@
+#include "test/integration/fixture.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <utility>
+
+namespace weir::test {
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
+
+bool instrumented() {
+#ifdef __SANITIZE_ADDRESS__
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::vector<std::string> quick_disk() {
+  return long_run() ? std::vector<std::string>{} : std::vector<std::string>{"fsync: false"};
+}
+
+std::int64_t least_use_permille(std::int64_t in_a_long_run) {
+  constexpr std::int64_t kQuick = 900;
+  constexpr std::int64_t kInstrumented = 700;
+  if (instrumented()) return kInstrumented;
+  return long_run() ? in_a_long_run : kQuick;
+}
+
+void ClusterTest::SetUp() {
+  std::string pattern = (fs::temp_directory_path() / "weir-integration-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  folder_ = pattern;
+}
+
+void ClusterTest::TearDown() {
+  if (cluster_ != nullptr) expect_no_deaths();
+  if (HasFailure() && cluster_ != nullptr) {
+    for (const cli::LocalNode& each : cluster_->nodes()) {
+      std::ifstream log(each.log);
+      std::cout << "--- log of " << each.name << "\n" << log.rdbuf() << "\n";
+    }
+  }
+  cluster_.reset();
+  fs::remove_all(folder_);
+}
+
+void ClusterTest::start(int regions, int nodes, const std::string& policy,
+                        std::vector<std::string> node_lines) {
+  write_policy(policy);
+  cli::ClusterShape shape;
+  shape.regions = regions;
+  shape.nodes = nodes;
+  shape.policy = path("policy.yaml");
+  shape.data = path("cluster");
+  shape.executable = WEIR_PROGRAM;
+  shape.chaos = true;
+  shape.node_lines = std::move(node_lines);
+  auto started = cli::LocalCluster::start(std::move(shape));
+  ASSERT_TRUE(started) << started.error().message;
+  cluster_ = *std::move(started);
+}
+
+void ClusterTest::write_policy(const std::string& text) const {
+  // Replaced as a whole: a node must not read half a file.
+  std::ofstream(path("policy.new")) << text;
+  fs::rename(path("policy.new"), path("policy.yaml"));
+}
+
+void ClusterTest::reload(const std::string& text, std::int64_t version) {
+  write_policy(text);
+  for (const cli::LocalNode& each : cluster_->nodes()) {
+    ASSERT_TRUE(cluster_->kill(each.name, SIGHUP));
+  }
+  for (const cli::LocalNode& each : cluster_->nodes()) {
+    const bool shown = eventually([&] {
+      const json::object now = status(each);
+      const json::value* policy = now.if_contains("policy");
+      if (policy == nullptr) return false;
+      const bool refused = !policy->at("last_error").is_null();
+      return version == 0 ? refused
+                          : !refused && policy->at("version").to_number<std::int64_t>() == version;
+    });
+    ASSERT_TRUE(shown) << each.name << " does not show version " << version << ": "
+                       << json::serialize(status(each));
+  }
+}
+
+std::vector<Endpoint> ClusterTest::http() const {
+  std::vector<Endpoint> endpoints;
+  for (const cli::LocalNode& each : cluster_->nodes()) endpoints.push_back(each.http);
+  return endpoints;
+}
+
+json::object ClusterTest::status(const cli::LocalNode& node) const {
+  return ask(node.admin, "GET", "/v1/status").json;
+}
+
+std::string ClusterTest::owner_of(const std::string& customer) const {
+  return ask(node(0).admin, "GET", "/v1/owners/" + customer).word("node");
+}
+
+double ClusterTest::metric_of_all(std::string_view name, std::string_view label) const {
+  double sum = 0;
+  for (const cli::LocalNode& each : cluster_->nodes()) sum += metric(each.admin, name, label);
+  return sum;
+}
+
+void ClusterTest::expect_no_deaths() {
+  for (const cli::NodeDeath& death : cluster_->take_deaths()) {
+    EXPECT_TRUE(death.expected) << death.node << ": " << death.how;
+  }
+}
+
+void ClusterTest::expect_bound(const History& history, const LimitNumbers& limit,
+                               const std::string& what) {
+  const auto breach = find_breach(history, limit);
+  EXPECT_FALSE(breach) << what << ": " << to_string(*breach);
+  std::cout << what << ": " << to_string(tally(history)) << " in "
+            << span_ns(history) / kMillisecond << " ms; use of the quota "
+            << use_of_quota_permille(history, limit) << " permille\n";
+}
+
+}  // namespace weir::test

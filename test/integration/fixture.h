@@ -1,0 +1,71 @@
+// A fixture with a cluster of real processes and a policy file of its own, in a folder of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/time.h"
+#include "src/cli/local_cluster.h"
+#include "test/support/bound.h"
+#include "test/support/history.h"
+#include "test/support/load.h"
+#include "test/support/node_client.h"
+
+namespace weir::test {
+
+/// True when WEIR_LONG is set: the lengths that the issue asks for instead of those of a quick run.
+bool long_run();
+/// True under AddressSanitizer, whose memory and pace say nothing about Weir's.
+bool instrumented();
+
+/// A line of node.yaml for tests of exact counts: a machine so busy that an owner's answer takes
+/// longer than the usual 50 ms must not turn into a denial.
+inline constexpr const char* kPatientNode = "wait: 2s";
+
+/// Lines of node.yaml for tests of how much of a quota is used: in a quick run, beside other tests
+/// and compilers, a disk that takes half a second to sync says nothing about Weir. What a process
+/// has written outlives its kill either way.
+std::vector<std::string> quick_disk();
+/// What must be used of the quota, permille: the figure of the issue in a long run, which wants a
+/// machine for itself, else one that tells a broken limiter from a busy machine.
+std::int64_t least_use_permille(std::int64_t in_a_long_run);
+
+class ClusterTest : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  /// Starts `nodes` nodes in `regions` regions under `policy`, with chaos allowed. `node_lines` as
+  /// in ClusterShape. Use inside ASSERT_NO_FATAL_FAILURE.
+  void start(int regions, int nodes, const std::string& policy,
+             std::vector<std::string> node_lines = {});
+  void write_policy(const std::string& text) const;
+  /// Rewrites the policy and has every node re-read it; returns once each shows `version` in its
+  /// status, or, for version 0, a reload error.
+  void reload(const std::string& text, std::int64_t version);
+
+  const cli::LocalNode& node(std::size_t index) const { return cluster_->nodes().at(index); }
+  std::vector<Endpoint> http() const;
+  /// /v1/status of a node; empty when it does not answer.
+  boost::json::object status(const cli::LocalNode& node) const;
+  /// /v1/owners/CUSTOMER, as node 0 sees it.
+  std::string owner_of(const std::string& customer) const;
+  /// Sum over all nodes, see `metric`.
+  double metric_of_all(std::string_view name, std::string_view label = "") const;
+  /// Nothing that should live has died. Called by TearDown as well.
+  void expect_no_deaths();
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+  /// Shows the tally and the use of quota, and expects that the bound held.
+  static void expect_bound(const History& history, const LimitNumbers& limit,
+                           const std::string& what);
+
+  std::string folder_;
+  std::unique_ptr<cli::LocalCluster> cluster_;
+};
+
+}  // namespace weir::test
