@@ -27,11 +27,10 @@ std::vector<std::string> quick_disk() {
   return long_run() ? std::vector<std::string>{} : std::vector<std::string>{"fsync: false"};
 }
 
-std::int64_t least_use_permille(std::int64_t in_a_long_run) {
-  constexpr std::int64_t kQuick = 900;
-  constexpr std::int64_t kInstrumented = 700;
-  if (instrumented()) return kInstrumented;
-  return long_run() ? in_a_long_run : kQuick;
+std::vector<std::string> patient_node() {
+  std::vector<std::string> lines = quick_disk();
+  lines.emplace_back("wait: 2s");
+  return lines;
 }
 
 void ClusterTest::SetUp() {
@@ -126,6 +125,15 @@ void ClusterTest::expect_bound(const History& history, const LimitNumbers& limit
   std::cout << what << ": " << to_string(tally(history)) << " in "
             << span_ns(history) / kMillisecond << " ms; use of the quota "
             << use_of_quota_permille(history, limit) << " permille\n";
+}
+
+void ClusterTest::expect_use(const History& history, const LimitNumbers& limit,
+                             std::int64_t permille_in_a_long_run) {
+  constexpr std::int64_t kQuickPermille = 850;
+  if (!long_run() && (instrumented() || tally(history).degraded > 0)) return;
+  EXPECT_EQ(tally(history).degraded, 0);
+  EXPECT_GE(use_of_quota_permille(history, limit),
+            long_run() ? permille_in_a_long_run : kQuickPermille);
 }
 
 }  // namespace weir::test

@@ -22,17 +22,13 @@ bool long_run();
 /// True under AddressSanitizer, whose memory and pace say nothing about Weir's.
 bool instrumented();
 
-/// A line of node.yaml for tests of exact counts: a machine so busy that an owner's answer takes
-/// longer than the usual 50 ms must not turn into a denial.
-inline constexpr const char* kPatientNode = "wait: 2s";
-
 /// Lines of node.yaml for tests of how much of a quota is used: in a quick run, beside other tests
 /// and compilers, a disk that takes half a second to sync says nothing about Weir. What a process
 /// has written outlives its kill either way.
 std::vector<std::string> quick_disk();
-/// What must be used of the quota, permille: the figure of the issue in a long run, which wants a
-/// machine for itself, else one that tells a broken limiter from a busy machine.
-std::int64_t least_use_permille(std::int64_t in_a_long_run);
+/// The same for tests of exact counts, where in addition an owner's answer that takes longer than
+/// the usual 50 ms must not turn into a denial.
+std::vector<std::string> patient_node();
 
 class ClusterTest : public testing::Test {
  protected:
@@ -63,6 +59,11 @@ class ClusterTest : public testing::Test {
   /// Shows the tally and the use of quota, and expects that the bound held.
   static void expect_bound(const History& history, const LimitNumbers& limit,
                            const std::string& what);
+  /// Expects that so much of the quota was used: the figure of the issue in a long run, which wants
+  /// a machine for itself. A quick run wants less, and nothing of a machine so busy that an owner
+  /// was silent for half a second.
+  static void expect_use(const History& history, const LimitNumbers& limit,
+                         std::int64_t permille_in_a_long_run);
 
   std::string folder_;
   std::unique_ptr<cli::LocalCluster> cluster_;

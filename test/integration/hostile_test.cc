@@ -90,7 +90,7 @@ std::vector<Attack> attacks() {
 }
 
 TEST_F(HostileInput, GetsItsFourHundredsAndCostsNothing) {
-  ASSERT_NO_FATAL_FAILURE(start(1, 1, kPolicy, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(1, 1, kPolicy, patient_node()));
   const Endpoint& at = node(0).http;
   ASSERT_EQ(check(at, "victim").number("remaining"), 9);
   for (const Attack& attack : attacks()) {
@@ -102,7 +102,7 @@ TEST_F(HostileInput, GetsItsFourHundredsAndCostsNothing) {
 
 TEST_F(HostileInput, AGoodCheckInTheSameFormIsCharged) {
   // Otherwise the test above could pass because nothing is ever charged that way.
-  ASSERT_NO_FATAL_FAILURE(start(1, 1, kPolicy, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(1, 1, kPolicy, patient_node()));
   const Endpoint& at = node(0).http;
   EXPECT_EQ(exchange_raw(at, json_check(R"({"customer":"victim"})")).substr(0, 12), "HTTP/1.1 200");
   EXPECT_EQ(exchange_raw(at, proto_check(std::string("\x0a\x06victim", 8))).substr(0, 12),
@@ -116,7 +116,7 @@ TEST_F(HostileInput, AGoodCheckInTheSameFormIsCharged) {
 }
 
 TEST_F(HostileInput, ABatchIsChargedForItsGoodChecksOnly) {
-  ASSERT_NO_FATAL_FAILURE(start(1, 1, kPolicy, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(1, 1, kPolicy, patient_node()));
   const Answer batch =
       ask(node(0).http, "POST", "/v1/checks",
           R"({"checks":[{"customer":"victim"},{"customer":"victim","x":1},{"customer":""}]})");

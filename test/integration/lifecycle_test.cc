@@ -35,7 +35,7 @@ std::int64_t spend_some(const std::vector<Endpoint>& nodes) {
 }
 
 TEST_F(Drain, ReturnsLeasesToANodeThatStartsAgain) {
-  ASSERT_NO_FATAL_FAILURE(start(1, 1, kThousand, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(1, 1, kThousand, patient_node()));
   const std::int64_t spent = spend_some(http());
   const std::string name = node(0).name;
   ASSERT_TRUE(cluster_->kill(name, SIGTERM));
@@ -47,7 +47,7 @@ TEST_F(Drain, ReturnsLeasesToANodeThatStartsAgain) {
 }
 
 TEST_F(Drain, ReturnsLeasesToAnOwnerElsewhere) {
-  ASSERT_NO_FATAL_FAILURE(start(2, 2, kThousand, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(2, 2, kThousand, patient_node()));
   const std::int64_t spent = spend_some({node(1).http});
   ASSERT_TRUE(cluster_->kill(node(1).name, SIGTERM));
   ASSERT_TRUE(cluster_->wait_for_exit(node(1).name, kStopNs));
@@ -58,7 +58,7 @@ TEST_F(Drain, ReturnsLeasesToAnOwnerElsewhere) {
 
 TEST_F(Drain, AnswersWhatIsWaiting) {
   // The only owner is paused, so the check at the edge waits for it; then the edge is told to stop.
-  ASSERT_NO_FATAL_FAILURE(start(2, 2, kThousand, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(2, 2, kThousand, patient_node()));
   const cli::LocalNode& edge = node(1);
   ASSERT_TRUE(cluster_->kill(node(0).name, SIGSTOP));
   Answer answer;
@@ -83,7 +83,7 @@ struct Ran {
 TEST_F(Program, ChecksSayYesNoAndNobodyThere) {
   ASSERT_NO_FATAL_FAILURE(
       start(1, 1, "version: 1\nlimits:\n  - {name: api, scope: global, rate: 1/h, burst: 1}\n",
-            {kPatientNode}));
+            patient_node()));
   const auto run = [this](const std::string& log) {
     Ran ran;
     const auto child =

@@ -20,7 +20,8 @@ constexpr const char* kProofPolicy =
     "version: 1\n"
     "limits:\n"
     "  - {name: local, match: {route: local}, scope: node, rate: 100/h, burst: 100}\n"
-    "  - {name: weir, match: {route: weir}, scope: global, rate: 100/h, burst: 100}\n";
+    "  - {name: weir, match: {route: weir}, scope: global, rate: 100/h, burst: 100,\n"
+    "     on_unreachable: deny}\n";
 
 LoadShape burst_of(const std::vector<Endpoint>& nodes, const std::string& route) {
   LoadShape shape;
@@ -33,15 +34,26 @@ LoadShape burst_of(const std::vector<Endpoint>& nodes, const std::string& route)
 }
 
 TEST_F(LimitOverNodes, FiveHundredAgainstAHundredGiveExactlyAHundred) {
-  ASSERT_NO_FATAL_FAILURE(start(2, 5, kProofPolicy, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(2, 5, kProofPolicy, patient_node()));
   const Tally local = tally(Load(burst_of(http(), "local")).finish());
   EXPECT_EQ(local.allowed, 500) << to_string(local);
 
   const History history = Load(burst_of(http(), "weir")).finish();
   const Tally counts = tally(history);
   expect_bound(history, {100, 100, kHour}, "burst");
-  EXPECT_EQ(counts.allowed, 100) << to_string(counts);
-  EXPECT_EQ(counts.denied, 400) << to_string(counts);
+  // A machine too busy to hear from the owner for half a second denies by failure policy, and the
+  // quota is not used up yet: go on until every node has the owner's word for it.
+  std::int64_t later = 0;
+  for (const Endpoint& node : http()) {
+    EXPECT_TRUE(eventually([&] {
+      const Answer answer = check(node, "acme", 1, {{"route", "weir"}});
+      if (answer.allowed()) ++later;
+      return answer.status == 429 && answer.word("source") == "owner";
+    }));
+  }
+  EXPECT_EQ(counts.allowed + later, 100) << to_string(counts);
+  EXPECT_EQ(counts.denied, 500 - counts.allowed) << to_string(counts);
+  EXPECT_TRUE(later == 0 || counts.degraded + counts.timed_out > 0) << later;
 }
 
 /// One of the two client processes: 8 connections, 4 to each node.
@@ -85,7 +97,7 @@ TEST_F(LimitOverNodes, TwoClientProcessesGetTheQuotaAndNoMore) {
   EXPECT_EQ(tally(history).failed, 0);
   // What is on lease when the load ends was not asked for any more: two portions of a tenth of a
   // second, which weigh more in a short run.
-  EXPECT_GE(use_of_quota_permille(history, kLimit), least_use_permille(990));
+  expect_use(history, kLimit, 990);
   const double requests = metric_of_all("weir_lease_requests_total");
   std::cout << "lease requests: " << requests << " for " << history.size() << " checks, "
             << requests * 1000 / static_cast<double>(history.size()) << " permille\n";
@@ -95,7 +107,7 @@ TEST_F(LimitOverNodes, TwoClientProcessesGetTheQuotaAndNoMore) {
 TEST_F(OneEdge, CountsDownExactlyAndAdmitsAgainAfterRetryAfter) {
   ASSERT_NO_FATAL_FAILURE(
       start(1, 1, "version: 1\nlimits:\n  - {name: slow, scope: global, rate: 1/5s, burst: 10}\n",
-            {kPatientNode}));
+            patient_node()));
   const Nanos began_ns = now_ns();
   // Ten at once, each on a connection of its own; which of them is first is not known.
   LoadShape shape = burst_of({node(0).http}, "any");
@@ -122,7 +134,13 @@ TEST_F(OneEdge, CountsDownExactlyAndAdmitsAgainAfterRetryAfter) {
   EXPECT_GE(retry_s, 1);
   EXPECT_LE(retry_s, 6) << "5 s, upward by at most a tenth";
   ASSERT_TRUE(eventually([&] { return now_ns() >= denied_ns + retry_s * kSecond; }));
-  EXPECT_EQ(check(node(0).http, "acme").status, 200);
+  // The first answer that is the owner's, and not that of a machine too busy to ask it.
+  Answer after;
+  EXPECT_TRUE(eventually([&] {
+    after = check(node(0).http, "acme");
+    return after.word("source") == "lease" || after.word("source") == "owner";
+  }));
+  EXPECT_EQ(after.status, 200) << after.text;
 }
 
 TEST_F(OneEdge, ADenialLeavesTwentyLimitsUntouched) {
@@ -131,7 +149,7 @@ TEST_F(OneEdge, ADenialLeavesTwentyLimitsUntouched) {
     policy += "  - {name: l" + std::to_string(i) + ", scope: " + (i % 4 == 0 ? "node" : "global") +
               ", rate: 1/h, burst: " + std::to_string(i == 13 ? 3 : 10 + i) + "}\n";
   }
-  ASSERT_NO_FATAL_FAILURE(start(1, 1, policy, {kPatientNode}));
+  ASSERT_NO_FATAL_FAILURE(start(1, 1, policy, patient_node()));
   const auto remaining = [this] {
     std::map<std::string, std::int64_t> by_name;
     const Answer look = check(node(0).http, "acme", 0);

@@ -29,7 +29,7 @@ class Reload : public ClusterTest {
 
   void change_under_load(int regions, int nodes) {
     ASSERT_NO_FATAL_FAILURE(
-        start(regions, nodes, policy(1, api("rate: 100/s, burst: 50")), quick_disk()));
+        start(regions, nodes, policy(1, api("rate: 100/s, burst: 50")), patient_node()));
     for (int i = 0; i < 5; ++i) {
       ASSERT_EQ(check(node(0).http, "drained", 1, {{"route", "few"}}).status, 200);
     }
