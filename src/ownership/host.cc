@@ -231,7 +231,9 @@ void Host::number_store(Effects& out) {
   for (const std::string& node : owner_nodes_) {
     if (node == config_.self) continue;
     ++others;
-    if (peers_.contains(node)) ++heard;
+    // Only a beat sets an incarnation: a peer that was merely sent to has said nothing.
+    const auto peer = peers_.find(node);
+    if (peer != peers_.end() && peer->second.incarnation != 0) ++heard;
   }
   if (others > 0 && heard * 2 <= others) return;
   numbering_ = true;
