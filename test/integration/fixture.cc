@@ -92,6 +92,17 @@ void ClusterTest::reload(const std::string& text, std::int64_t version) {
   }
 }
 
+void ClusterTest::spend(const Endpoint& node, const std::string& customer,
+                        const Attributes& attributes, int times) const {
+  for (int i = 0; i < times; ++i) {
+    Answer answer;
+    ASSERT_TRUE(eventually([&] {
+      answer = check(node, customer, 1, attributes);
+      return answer.allowed();
+    })) << answer.text;
+  }
+}
+
 std::vector<Endpoint> ClusterTest::http() const {
   std::vector<Endpoint> endpoints;
   for (const cli::LocalNode& each : cluster_->nodes()) endpoints.push_back(each.http);

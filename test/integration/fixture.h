@@ -44,6 +44,11 @@ class ClusterTest : public testing::Test {
   /// status, or, for version 0, a reload error.
   void reload(const std::string& text, std::int64_t version);
 
+  /// Has `customer` admitted so often at a node, however busy the machine. Use inside
+  /// ASSERT_NO_FATAL_FAILURE.
+  void spend(const Endpoint& node, const std::string& customer, const Attributes& attributes,
+             int times) const;
+
   const cli::LocalNode& node(std::size_t index) const { return cluster_->nodes().at(index); }
   std::vector<Endpoint> http() const;
   /// /v1/status of a node; empty when it does not answer.

@@ -12,7 +12,8 @@ class Reload : public ClusterTest {
  protected:
   static std::string policy(int version, const std::string& api) {
     return "version: " + std::to_string(version) + "\nlimits:\n" + api +
-           "  - {name: few, match: {route: few}, scope: global, rate: 1/h, burst: 5}\n";
+           "  - {name: few, match: {route: few}, scope: global, rate: 1/h, burst: 5, "
+           "on_unreachable: deny}\n";
   }
   static std::string api(const std::string& numbers) {
     return "  - {name: api, match: {route: load}, scope: global, on_unreachable: deny, " + numbers +
@@ -30,9 +31,7 @@ class Reload : public ClusterTest {
   void change_under_load(int regions, int nodes) {
     ASSERT_NO_FATAL_FAILURE(
         start(regions, nodes, policy(1, api("rate: 100/s, burst: 50")), patient_node()));
-    for (int i = 0; i < 5; ++i) {
-      ASSERT_EQ(check(node(0).http, "drained", 1, {{"route", "few"}}).status, 200);
-    }
+    ASSERT_NO_FATAL_FAILURE(spend(node(0).http, "drained", {{"route", "few"}}, 5));
     expect_few_drained("at first");
     LoadShape shape = load_of(http(), 100, 4, (long_run() ? 30 : 9) * kSecond);
     shape.attributes = {{"route", "load"}};
