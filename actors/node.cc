@@ -28,6 +28,9 @@ class SystemConfig : public caf::actor_system_config {
  public:
   explicit SystemConfig(bool networked) {
     set("scheduler.max-threads", kSchedulerThreads);
+    // CAF 0.17 steals from the tail of a singly linked list, which it walks with the queue locked:
+    // among ten thousand owners that are ready, threads would do little else.
+    set("scheduler.policy", caf::atom("sharing"));
     set("logger.verbosity", caf::atom("quiet"));
     if (!networked) return;
     load<caf::io::middleman>();
