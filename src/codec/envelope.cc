@@ -6,14 +6,19 @@
 #include <utility>
 
 #include "src/base/limits.h"
+#include "src/codec/common_message.h"
 #include "src/codec/envelope_check.h"
 #include "src/codec/parse_protobuf.h"
+#include "src/codec/register_message.h"
 #include "src/codec/seal.h"
 #include "src/model/check.h"
 #include "weir/v1/cluster.pb.h"
 
 namespace weir::codec {
 namespace {
+
+using codec::fill;
+using codec::take;
 
 constexpr std::uint32_t kEnvelopeFormat = 1;
 /// Room in a frame for its header, hello, heartbeat and seal.
@@ -22,18 +27,6 @@ constexpr std::size_t kFrameHeaderBytes = 1024;
 constexpr std::size_t kItemOverheadBytes = 6;
 
 // Values to messages.
-
-void fill(const RegisterId& from, v1::RegisterId& to) {
-  to.set_kind(static_cast<std::uint32_t>(from.kind));
-  to.set_region(from.region);
-  to.set_slot(from.slot);
-}
-
-void fill(const Epoch& from, v1::Epoch& to) {
-  to.set_counter(from.counter);
-  to.set_node(from.node);
-  to.set_incarnation(from.incarnation);
-}
 
 void fill(const LeaseRequest& from, v1::LeaseRequest& to) {
   fill(from.reg, *to.mutable_reg());
@@ -189,19 +182,11 @@ std::vector<std::string> write_frames(const Envelope& envelope, bool split) {
   writer.add(envelope.lease_answers, &v1::Envelope::mutable_lease_answers);
   writer.add(envelope.owner_queries, &v1::Envelope::mutable_owner_queries);
   writer.add(envelope.owner_replies, &v1::Envelope::mutable_owner_replies);
+  writer.add(envelope.register_messages, &v1::Envelope::mutable_register_messages);
   return writer.finish();
 }
 
 // Messages to values; the caller has checked that the numbers fit (envelope_check.h).
-
-RegisterId take(v1::RegisterId& from) {
-  return {static_cast<RegisterId::Kind>(from.kind()), std::move(*from.mutable_region()),
-          static_cast<Slot>(from.slot())};
-}
-
-Epoch take(v1::Epoch& from) {
-  return {from.counter(), std::move(*from.mutable_node()), from.incarnation()};
-}
 
 LeaseRequest take(v1::LeaseRequest& from) {
   return {take(*from.mutable_reg()),
@@ -309,7 +294,8 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   std::size_t items = 0;
   for (const int list :
        {v1::Envelope::kLeaseRequestsFieldNumber, v1::Envelope::kLeaseAnswersFieldNumber,
-        v1::Envelope::kOwnerQueriesFieldNumber, v1::Envelope::kOwnerRepliesFieldNumber}) {
+        v1::Envelope::kOwnerQueriesFieldNumber, v1::Envelope::kOwnerRepliesFieldNumber,
+        v1::Envelope::kRegisterMessagesFieldNumber}) {
     items += count_fields(*content, list);
   }
   if (items > kMaxItemsPerFrame) {
@@ -336,6 +322,7 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   take_list(*message.mutable_lease_answers(), envelope.lease_answers);
   take_list(*message.mutable_owner_queries(), envelope.owner_queries);
   take_list(*message.mutable_owner_replies(), envelope.owner_replies);
+  take_list(*message.mutable_register_messages(), envelope.register_messages);
   return envelope;
 }
 

@@ -12,12 +12,13 @@
 #include "src/base/time.h"
 #include "src/model/ids.h"
 #include "src/model/lease.h"
+#include "src/model/register.h"
 
 namespace weir::codec {
 
 /// Largest frame. `encode_frames` splits what is larger; a larger one is refused on receipt.
 inline constexpr std::size_t kMaxFrameBytes = 4 * 1024 * 1024;
-/// Most requests, answers, queries and replies in one frame, together. As above.
+/// Most requests, answers, queries, replies and register messages in one frame, together. As above.
 inline constexpr std::size_t kMaxItemsPerFrame = 16 * 1024;
 /// Most buckets of one OwnerReply. The encoder leaves out the rest.
 inline constexpr std::size_t kMaxBucketsPerReply = 128;
@@ -102,6 +103,7 @@ struct Envelope {
   std::vector<LeaseAnswer> lease_answers;
   std::vector<OwnerQuery> owner_queries;
   std::vector<OwnerReply> owner_replies;
+  std::vector<RegisterMessage> register_messages;  ///< between owner nodes only
 
   friend bool operator==(const Envelope&, const Envelope&) = default;
 };

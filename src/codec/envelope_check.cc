@@ -5,44 +5,21 @@
 #include <utility>
 
 #include "src/base/limits.h"
+#include "src/codec/common_message.h"
 #include "src/codec/envelope.h"
+#include "src/codec/register_message.h"
 #include "weir/v1/cluster.pb.h"
 
 namespace weir::codec {
 namespace {
 
-tl::unexpected<Error> corrupt(const char* field, const char* what) {
-  return failure(ErrorCode::corrupt, field, std::string("cluster frame: ") + what);
-}
+using codec::check;
 
 Status check_not_negative(std::initializer_list<std::pair<const char*, std::int64_t>> amounts) {
   for (const auto& [field, amount] : amounts) {
     if (amount < 0) return corrupt(field, "must not be negative");
   }
   return {};
-}
-
-Status check_name(const char* field, const std::string& name, bool may_be_empty = false) {
-  if (name.empty() && !may_be_empty) return corrupt(field, "must not be empty");
-  if (name.size() > kMaxNameBytes) return corrupt(field, "is longer than 64 bytes");
-  return {};
-}
-
-Status check_bucket(const std::string& bucket) {
-  if (bucket.size() > kMaxBucketBytes) return corrupt("bucket", "is longer than 16 KiB");
-  auto key = decode_bucket_key(bucket);
-  if (!key) return tl::unexpected(key.error());
-  return {};
-}
-
-Status check(const v1::RegisterId& reg) {
-  if (reg.kind() < 1 || reg.kind() > 3) return corrupt("reg.kind", "is unknown");
-  if (reg.slot() >= kSlotCount) return corrupt("reg.slot", "must be below 4096");
-  const bool global = reg.kind() == static_cast<std::uint32_t>(RegisterId::Kind::global);
-  if (global != reg.region().empty()) {
-    return corrupt("reg.region", "must be empty for a global register, and only then");
-  }
-  return check_name("reg.region", reg.region(), true);
 }
 
 Status check(const v1::LeaseRequest& request) {
@@ -160,7 +137,8 @@ Status check_envelope(const v1::Envelope& message) {
   if (auto s = check_list("lease_requests", message.lease_requests()); !s) return s;
   if (auto s = check_list("lease_answers", message.lease_answers()); !s) return s;
   if (auto s = check_list("owner_queries", message.owner_queries()); !s) return s;
-  return check_list("owner_replies", message.owner_replies());
+  if (auto s = check_list("owner_replies", message.owner_replies()); !s) return s;
+  return check_list("register_messages", message.register_messages());
 }
 
 }  // namespace weir::codec

@@ -1,9 +1,11 @@
 #include "src/codec/record.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "src/base/limits.h"
+#include "src/codec/ledger_message.h"
 #include "src/codec/parse_protobuf.h"
 #include "src/codec/seal.h"
 #include "weir/v1/record.pb.h"
@@ -71,7 +73,9 @@ Status check_lessees(const v1::LedgerRecord& stored) {
   return {};
 }
 
-Status check_record(const v1::LedgerRecord& stored) {
+}  // namespace
+
+Status check_ledger(const v1::LedgerRecord& stored) {
   if (stored.format() != kRecordFormat) return corrupt("format", "unknown; this build knows 1");
   if (!stored.has_version() || !stored.version().has_epoch()) {
     return corrupt("version", "is missing");
@@ -85,19 +89,24 @@ Status check_record(const v1::LedgerRecord& stored) {
   return check_lessees(stored);
 }
 
-}  // namespace
-
 std::string encode_record(const StoredRecord& record, const RecordStamp& stamp) {
   v1::LedgerRecord stored;
+  fill(record, stored);
+  stored.set_boot_id(stamp.boot_id);
+  stored.set_boot_ns(stamp.boot_ns);
+  stored.set_wall_ns(stamp.wall_ns);
+  std::string bytes = stored.SerializeAsString();
+  append_seal(bytes);
+  return bytes;
+}
+
+void fill(const StoredRecord& record, v1::LedgerRecord& stored) {
   stored.set_format(kRecordFormat);
   auto& epoch = *stored.mutable_version()->mutable_epoch();
   epoch.set_counter(record.version.epoch.counter);
   epoch.set_node(record.version.epoch.node);
   epoch.set_incarnation(record.version.epoch.incarnation);
   stored.mutable_version()->set_sequence(record.version.sequence);
-  stored.set_boot_id(stamp.boot_id);
-  stored.set_boot_ns(stamp.boot_ns);
-  stored.set_wall_ns(stamp.wall_ns);
   const LedgerRecord& ledger = record.ledger;
   stored.set_level(ledger.level);
   stored.set_fraction(ledger.fraction);
@@ -116,9 +125,6 @@ std::string encode_record(const StoredRecord& record, const RecordStamp& stamp) 
     out.set_given_back(lessee.given_back);
     out.set_ttl_remaining_ns(lessee.ttl_remaining_ns);
   }
-  std::string bytes = stored.SerializeAsString();
-  append_seal(bytes);
-  return bytes;
 }
 
 Result<DecodedRecord> decode_record(std::string_view bucket, std::string_view bytes) {
@@ -126,15 +132,21 @@ Result<DecodedRecord> decode_record(std::string_view bucket, std::string_view by
   if (!content) return corrupt("seal", "the bytes were cut or altered");
   v1::LedgerRecord stored;
   if (!parse_protobuf(stored, *content)) return corrupt("", "not a weir.v1.LedgerRecord");
-  if (auto status = check_record(stored); !status) return tl::unexpected(status.error());
+  if (auto status = check_ledger(stored); !status) return tl::unexpected(status.error());
 
   DecodedRecord decoded;
   decoded.stamp = {stored.boot_id(), stored.boot_ns(), stored.wall_ns()};
-  decoded.record.bucket = bucket;
+  decoded.record = take_record(std::string(bucket), stored);
+  return decoded;
+}
+
+StoredRecord take_record(std::string bucket, const v1::LedgerRecord& stored) {
+  StoredRecord record;
+  record.bucket = std::move(bucket);
   const auto& epoch = stored.version().epoch();
-  decoded.record.version = {{epoch.counter(), epoch.node(), epoch.incarnation()},
-                            stored.version().sequence()};
-  LedgerRecord& ledger = decoded.record.ledger;
+  record.version = {{epoch.counter(), epoch.node(), epoch.incarnation()},
+                    stored.version().sequence()};
+  LedgerRecord& ledger = record.ledger;
   ledger.level = stored.level();
   ledger.fraction = stored.fraction();
   ledger.numbers = {stored.numbers().capacity(), stored.numbers().rate_count(),
@@ -149,7 +161,7 @@ Result<DecodedRecord> decode_record(std::string_view bucket, std::string_view by
                               lessee.given_back(),
                               lessee.ttl_remaining_ns()});
   }
-  return decoded;
+  return record;
 }
 
 }  // namespace weir::codec

@@ -6,7 +6,6 @@ namespace weir {
 namespace {
 
 constexpr std::uint64_t kFormat = 1;
-constexpr std::uint64_t kMaxMarks = 64;
 constexpr std::string_view kMetaPrefix = "register/";
 
 void append_text(std::string& out, std::string_view text) {
@@ -32,7 +31,7 @@ void append_marks(std::string& out, const std::vector<StoreMark>& marks) {
 
 bool take_marks(std::string_view& bytes, std::vector<StoreMark>& marks) {
   const auto count = take_varint(bytes);
-  if (!count || *count > kMaxMarks) return false;
+  if (!count || *count > kMaxStoreMarks) return false;
   for (std::uint64_t i = 0; i < *count; ++i) {
     auto node = take_text(bytes);
     const auto number = take_varint(bytes);
@@ -77,6 +76,17 @@ Result<RegisterState> decode_register_state(std::string_view bytes) {
     return bad();
   }
   return state;
+}
+
+std::size_t record_bytes(const std::string& bucket, const LedgerRecord& ledger) {
+  // Every number at its longest, and the frames around them.
+  constexpr std::size_t kRecordBytes = 192;
+  constexpr std::size_t kLesseeBytes = 72;
+  std::size_t bytes = kRecordBytes + bucket.size();
+  for (const LesseeRecord& lessee : ledger.lessees) {
+    bytes += kLesseeBytes + lessee.lessee.node.size();
+  }
+  return bytes;
 }
 
 std::string meta_key(const RegisterId& reg) {

@@ -14,6 +14,17 @@
 
 namespace weir {
 
+/// Most records of one message. A commit or page has fewer; a message with more is refused.
+inline constexpr std::size_t kMaxRecordsPerMessage = 4096;
+/// Most bytes of records that a commit or a page gathers, by `record_bytes`: above it the next
+/// record waits for the next one, so that a frame has room and heartbeats pass in between.
+inline constexpr std::size_t kMaxRecordBytesPerMessage = 512 * 1024;
+/// Most registers that one node serves, so that a list of its claims fits a frame. It takes no part
+/// in further ones.
+inline constexpr std::size_t kMaxRegistersPerNode = 65'536;
+/// Most stores in a list of numbers: the members of two replica sets and some that have left.
+inline constexpr std::size_t kMaxStoreMarks = 64;
+
 /// The number of a node's store incarnation as its peers know it: one above the highest that a
 /// majority of them knew when the store was new (PROTOCOL C2). 0: a store that has not been
 /// numbered yet.
@@ -212,6 +223,9 @@ Result<RegisterState> decode_register_state(std::string_view bytes);
 /// second.
 std::string meta_key(const RegisterId& reg);
 std::optional<RegisterId> register_of_meta_key(std::string_view key);
+
+/// Bytes of a record on the wire and on disk, estimated from above.
+std::size_t record_bytes(const std::string& bucket, const LedgerRecord& ledger);
 
 using RegisterMessage =
     std::variant<Prepare, Promise, Read, ReadReply, Accept, Accepted, Poll, PollReply, Scan,

@@ -6,22 +6,16 @@
 
 #include "src/base/assert.h"
 #include "src/base/hash.h"
+#include "src/model/register.h"
 #include "src/store/record_key.h"
 
 namespace weir::store {
 namespace {
 
-/// Bytes on disk of what does not depend on the record's names, generously.
-constexpr std::size_t kRecordBytes = 160;
-constexpr std::size_t kLesseeBytes = 64;
-
 std::size_t estimated_bytes(const CommitItem& item) {
   std::size_t bytes = 0;
   for (const RecordWrite& write : item.records) {
-    bytes += kRecordBytes + write.reg.region.size() + write.record.bucket.size();
-    for (const LesseeRecord& lessee : write.record.ledger.lessees) {
-      bytes += kLesseeBytes + lessee.lessee.node.size();
-    }
+    bytes += write.reg.region.size() + record_bytes(write.record.bucket, write.record.ledger);
   }
   for (const auto& [key, value] : item.meta) bytes += key.size() + value.size();
   return bytes;

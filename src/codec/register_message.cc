@@ -1,0 +1,363 @@
+// The structured bindings name every member on purpose: one that is added to a message and not
+// carried here is a compile error.
+#include "src/codec/register_message.h"
+
+#include <utility>
+
+#include "src/codec/common_message.h"
+#include "src/codec/ledger_message.h"
+#include "weir/v1/cluster.pb.h"
+
+namespace weir::codec {
+namespace {
+
+// Kinds on the wire, for ever: one above the place in RegisterMessage.
+constexpr std::uint32_t kKinds = std::variant_size_v<RegisterMessage>;
+static_assert(kKinds == 16);
+
+void fill_mark(const StoreMark& from, v1::StoreMark& to) {
+  to.set_node(from.node);
+  to.set_number(from.number);
+}
+
+template <typename List>
+void fill_marks(const std::vector<StoreMark>& from, List& to) {
+  for (const StoreMark& mark : from) fill_mark(mark, *to.Add());
+}
+
+void add_record(const StoredRecord& record, Nanos age_ns, v1::RegisterMessage& to) {
+  auto& out = *to.add_records();
+  out.set_bucket(record.bucket);
+  fill(record, *out.mutable_ledger());
+  out.set_age_ns(age_ns);
+}
+
+void add_records(const std::vector<AgedRecord>& records, v1::RegisterMessage& to) {
+  for (const AgedRecord& aged : records) add_record(aged.record, aged.age_ns, to);
+}
+
+void fill_place(const RegisterId& reg, const Epoch& epoch, v1::RegisterMessage& to) {
+  fill(reg, *to.mutable_reg());
+  fill(epoch, *to.mutable_epoch());
+}
+
+void fill_kind(const Prepare& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, first_start, known] = from;
+  fill_place(reg, epoch, to);
+  fill_marks(first_start, *to.mutable_first_start());
+  fill_marks(known, *to.mutable_known());
+}
+
+void fill_kind(const Promise& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, promised, highest, store, votes, untouched, generation, known,
+               first_start] = from;
+  fill_place(reg, epoch, to);
+  to.set_accepted(promised);
+  fill(highest, *to.mutable_highest());
+  fill_mark(store, *to.mutable_store());
+  to.set_votes(votes);
+  to.set_untouched(untouched);
+  to.set_generation(generation);
+  fill_marks(known, *to.mutable_known());
+  fill_marks(first_start, *to.mutable_first_start());
+}
+
+void fill_kind(const Read& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, token, bucket] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(token);
+  to.set_bucket(bucket);
+}
+
+void fill_kind(const ReadReply& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, token, accepted, highest, store, votes, record] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(token);
+  to.set_accepted(accepted);
+  fill(highest, *to.mutable_highest());
+  fill_mark(store, *to.mutable_store());
+  to.set_votes(votes);
+  if (record) add_record(record->record, record->age_ns, to);
+}
+
+void fill_kind(const Accept& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, commit, records] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(commit);
+  for (const StoredRecord& record : records) add_record(record, 0, to);
+}
+
+void fill_kind(const Accepted& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, commit, accepted, highest, store, stale] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(commit);
+  to.set_accepted(accepted);
+  fill(highest, *to.mutable_highest());
+  fill_mark(store, *to.mutable_store());
+  for (const std::string& bucket : stale) to.add_stale(bucket);
+}
+
+void fill_kind(const Poll& from, v1::RegisterMessage& to) {
+  const auto& [reg, token] = from;
+  fill(reg, *to.mutable_reg());
+  to.set_token(token);
+}
+
+void fill_kind(const PollReply& from, v1::RegisterMessage& to) {
+  const auto& [reg, token, misses, highest, owner] = from;
+  fill(reg, *to.mutable_reg());
+  to.set_token(token);
+  to.set_misses(misses);
+  fill(highest, *to.mutable_highest());
+  to.set_owner(owner);
+}
+
+void fill_kind(const Scan& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, token, after] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(token);
+  to.set_bucket(after);
+}
+
+void fill_kind(const ScanReply& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, token, accepted, highest, store, votes, records, last] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(token);
+  to.set_accepted(accepted);
+  fill(highest, *to.mutable_highest());
+  fill_mark(store, *to.mutable_store());
+  to.set_votes(votes);
+  add_records(records, to);
+  to.set_last(last);
+}
+
+void fill_kind(const Install& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, token, store, records, admit] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(token);
+  fill_mark(store, *to.mutable_store());
+  add_records(records, to);
+  to.set_last(admit);
+}
+
+void fill_kind(const Installed& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch, token, accepted, highest, store] = from;
+  fill_place(reg, epoch, to);
+  to.set_token(token);
+  to.set_accepted(accepted);
+  fill(highest, *to.mutable_highest());
+  fill_mark(store, *to.mutable_store());
+}
+
+void fill_kind(const HandOver& from, v1::RegisterMessage& to) {
+  const auto& [reg] = from;
+  fill(reg, *to.mutable_reg());
+}
+
+void fill_kind(const Release& from, v1::RegisterMessage& to) {
+  const auto& [reg, epoch] = from;
+  fill_place(reg, epoch, to);
+}
+
+void fill_kind(const Claims& from, v1::RegisterMessage& to) {
+  const auto& [generation, owned] = from;
+  to.set_token(generation);
+  for (const auto& [reg, counter] : owned) {
+    auto& claim = *to.add_claims();
+    fill(reg, *claim.mutable_reg());
+    claim.set_counter(counter);
+  }
+}
+
+void fill_kind(const Beat& from, v1::RegisterMessage& to) {
+  const auto& [incarnation, store, claims_generation, claims_seen, known] = from;
+  to.set_incarnation(incarnation);
+  to.set_store_number(store);
+  to.set_claims_generation(claims_generation);
+  to.set_claims_seen(claims_seen);
+  fill_marks(known, *to.mutable_known());
+}
+
+StoreMark take_mark(v1::StoreMark& from) {
+  return {std::move(*from.mutable_node()), from.number()};
+}
+
+template <typename List>
+std::vector<StoreMark> take_marks(List& from) {
+  std::vector<StoreMark> to;
+  to.reserve(static_cast<std::size_t>(from.size()));
+  for (auto& mark : from) to.push_back(take_mark(mark));
+  return to;
+}
+
+std::vector<AgedRecord> take_records(v1::RegisterMessage& from) {
+  std::vector<AgedRecord> to;
+  to.reserve(static_cast<std::size_t>(from.records_size()));
+  for (auto& record : *from.mutable_records()) {
+    to.push_back(
+        {take_record(std::move(*record.mutable_bucket()), record.ledger()), record.age_ns()});
+  }
+  return to;
+}
+
+Accept take_accept(v1::RegisterMessage& from) {
+  Accept to{take(*from.mutable_reg()), take(*from.mutable_epoch()), from.token(), {}};
+  to.records.reserve(static_cast<std::size_t>(from.records_size()));
+  for (auto& record : *from.mutable_records()) {
+    to.records.push_back(take_record(std::move(*record.mutable_bucket()), record.ledger()));
+  }
+  return to;
+}
+
+ReadReply take_read_reply(v1::RegisterMessage& from) {
+  ReadReply to{take(*from.mutable_reg()),
+               take(*from.mutable_epoch()),
+               from.token(),
+               from.accepted(),
+               take(*from.mutable_highest()),
+               take_mark(*from.mutable_store()),
+               from.votes(),
+               {}};
+  auto records = take_records(from);
+  if (!records.empty()) to.record = std::move(records.front());
+  return to;
+}
+
+Accepted take_accepted(v1::RegisterMessage& from) {
+  Accepted to{take(*from.mutable_reg()),
+              take(*from.mutable_epoch()),
+              from.token(),
+              from.accepted(),
+              take(*from.mutable_highest()),
+              take_mark(*from.mutable_store()),
+              {}};
+  for (auto& bucket : *from.mutable_stale()) to.stale.push_back(std::move(bucket));
+  return to;
+}
+
+Claims take_claims(v1::RegisterMessage& from) {
+  Claims to{from.token(), {}};
+  to.owned.reserve(static_cast<std::size_t>(from.claims_size()));
+  for (auto& claim : *from.mutable_claims()) {
+    to.owned.emplace_back(take(*claim.mutable_reg()), claim.counter());
+  }
+  return to;
+}
+
+Status check_mark(const char* field, const v1::StoreMark& mark) {
+  return check_name(field, mark.node(), true);
+}
+
+template <typename List>
+Status check_marks(const char* field, const List& marks) {
+  if (static_cast<std::size_t>(marks.size()) > kMaxStoreMarks) {
+    return corrupt(field, "are more than a replica set may have");
+  }
+  for (const auto& mark : marks) {
+    if (auto status = check_mark(field, mark); !status) return status;
+  }
+  return {};
+}
+
+Status check_records(const v1::RegisterMessage& message) {
+  const auto count = static_cast<std::size_t>(message.records_size());
+  if (count > kMaxRecordsPerMessage ||
+      static_cast<std::size_t>(message.stale_size()) > kMaxRecordsPerMessage) {
+    return corrupt("records", "are too many");
+  }
+  for (const auto& record : message.records()) {
+    if (auto status = check_bucket(record.bucket()); !status) return status;
+    if (auto status = check_ledger(record.ledger()); !status) return status;
+    if (record.age_ns() < 0) return corrupt("records.age_ns", "must not be negative");
+  }
+  for (const std::string& bucket : message.stale()) {
+    if (auto status = check_bucket(bucket); !status) return status;
+  }
+  return {};
+}
+
+Status check_claims(const v1::RegisterMessage& message) {
+  if (static_cast<std::size_t>(message.claims_size()) > kMaxRegistersPerNode) {
+    return corrupt("claims", "are more than a node may own");
+  }
+  for (const auto& claim : message.claims()) {
+    if (auto status = check(claim.reg()); !status) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+void fill(const RegisterMessage& from, v1::RegisterMessage& to) {
+  to.set_kind(static_cast<std::uint32_t>(from.index()) + 1);
+  std::visit([&to](const auto& what) { fill_kind(what, to); }, from);
+}
+
+Status check(const v1::RegisterMessage& message) {
+  if (message.kind() < 1 || message.kind() > kKinds) return corrupt("kind", "is unknown");
+  // Claims and beats, the last two kinds, are about a node and not about one register.
+  if (message.kind() <= kKinds - 2) {
+    if (auto status = check(message.reg()); !status) return status;
+  }
+  for (const auto* epoch : {&message.epoch(), &message.highest()}) {
+    if (auto status = check_name("epoch.node", epoch->node(), true); !status) return status;
+  }
+  if (auto s = check_mark("store.node", message.store()); !s) return s;
+  if (auto s = check_marks("first_start", message.first_start()); !s) return s;
+  if (auto s = check_marks("known", message.known()); !s) return s;
+  if (auto s = check_name("owner", message.owner(), true); !s) return s;
+  if (!message.bucket().empty()) {
+    if (auto s = check_bucket(message.bucket()); !s) return s;
+  }
+  if (auto s = check_records(message); !s) return s;
+  return check_claims(message);
+}
+
+RegisterMessage take(v1::RegisterMessage& from) {
+  const auto reg = [&from] { return take(*from.mutable_reg()); };
+  const auto epoch = [&from] { return take(*from.mutable_epoch()); };
+  const auto highest = [&from] { return take(*from.mutable_highest()); };
+  const auto store = [&from] { return take_mark(*from.mutable_store()); };
+  const auto known = [&from] { return take_marks(*from.mutable_known()); };
+  const auto first_start = [&from] { return take_marks(*from.mutable_first_start()); };
+  switch (from.kind()) {
+    case 1:
+      return Prepare{reg(), epoch(), first_start(), known()};
+    case 2:
+      return Promise{reg(),        epoch(),          from.accepted(),   highest(), store(),
+                     from.votes(), from.untouched(), from.generation(), known(),   first_start()};
+    case 3:
+      return Read{reg(), epoch(), from.token(), std::move(*from.mutable_bucket())};
+    case 4:
+      return take_read_reply(from);
+    case 5:
+      return take_accept(from);
+    case 6:
+      return take_accepted(from);
+    case 7:
+      return Poll{reg(), from.token()};
+    case 8:
+      return PollReply{reg(), from.token(), from.misses(), highest(),
+                       std::move(*from.mutable_owner())};
+    case 9:
+      return Scan{reg(), epoch(), from.token(), std::move(*from.mutable_bucket())};
+    case 10:
+      return ScanReply{reg(),   epoch(),      from.token(),       from.accepted(), highest(),
+                       store(), from.votes(), take_records(from), from.last()};
+    case 11:
+      return Install{reg(), epoch(), from.token(), store(), take_records(from), from.last()};
+    case 12:
+      return Installed{reg(), epoch(), from.token(), from.accepted(), highest(), store()};
+    case 13:
+      return HandOver{reg()};
+    case 14:
+      return Release{reg(), epoch()};
+    case 15:
+      return take_claims(from);
+    default:
+      return Beat{from.incarnation(), from.store_number(), from.claims_generation(),
+                  from.claims_seen(), known()};
+  }
+}
+
+}  // namespace weir::codec
