@@ -9,6 +9,9 @@
 namespace weir::ownership {
 namespace {
 
+/// A node that has not been heard for so many suspicion times is sent nothing that wants an answer.
+constexpr Nanos kSilentAfterSuspicions = 2;
+
 std::string customer_of(std::string_view bucket) {
   const auto length = take_varint(bucket);
   if (!length || *length > bucket.size()) return {};
@@ -25,46 +28,69 @@ Host::Host(HostConfig config, Replica replica, std::vector<RegisterId> registers
       owner_nodes_(std::move(owner_nodes)),
       random_(random) {
   merge_marks(known_, {replica_.own()});
-  Seat::Effects none;
   for (const RegisterId& reg : registers) {
     merge_marks(known_, replica_.state(reg).known);
-    seat_of(reg, now_ns).set_quorums(quorums_of_(reg), now_ns, none);
+    place_of(reg, now_ns);
   }
 }
 
-Seat& Host::seat_of(const RegisterId& reg, Nanos now_ns) {
-  const auto found = seats_.find(reg);
-  if (found != seats_.end()) return found->second;
-  return seats_
-      .try_emplace(reg, reg, config_.self, config_.incarnation, config_.seat,
-                   Random(random_.next()), now_ns)
-      .first->second;
+Host::Places::value_type& Host::place_of(const RegisterId& reg, Nanos now_ns) {
+  const auto found = places_.find(reg);
+  if (found != places_.end()) return *found;
+  Seat seat(reg, config_.self, config_.incarnation, config_.seat, Random(random_.next()), now_ns);
+  const auto number = static_cast<std::uint32_t>(places_.size());
+  auto& place = *places_.try_emplace(reg, Place{std::move(seat), number}).first;
+  Seat::Effects none;
+  place.second.seat.set_quorums(quorums_of_(reg), now_ns, none);
+  requeue(place.second);
+  return place;
+}
+
+/// The place of a register that this node has a part in, made when it is first heard of: registers
+/// of regions without owner nodes are in no list. end(): it has none.
+Host::Places::iterator Host::serve(const RegisterId& reg, Nanos now_ns) {
+  const auto found = places_.find(reg);
+  if (found != places_.end() || places_.size() >= kMaxRegistersPerNode) return found;
+  if (!quorums_of_(reg).contains(config_.self)) return found;
+  place_of(reg, now_ns);
+  return places_.find(reg);
 }
 
 const Seat* Host::seat(const RegisterId& reg) const {
-  const auto found = seats_.find(reg);
-  return found == seats_.end() ? nullptr : &found->second;
+  const auto found = places_.find(reg);
+  return found == places_.end() ? nullptr : &found->second.seat;
 }
 
-bool Host::owns(const RegisterId& reg) const {
-  const Seat* at = seat(reg);
-  return at != nullptr && at->active();
+bool Host::owns(const RegisterId& reg) const { return owned_.contains(reg); }
+
+void Host::requeue(Place& place) {
+  const Nanos deadline_ns = place.seat.next_deadline();
+  if (deadline_ns == place.queued_ns) return;
+  if (place.queued_ns != kForever) queue_.erase({place.queued_ns, &place});
+  if (deadline_ns != kForever) queue_.emplace(deadline_ns, &place);
+  place.queued_ns = deadline_ns;
 }
 
-std::size_t Host::registers_owned() const {
-  return static_cast<std::size_t>(std::count_if(
-      seats_.begin(), seats_.end(), [](const auto& item) { return item.second.active(); }));
+void Host::wake(const RegisterId& reg, Nanos now_ns) {
+  const auto found = places_.find(reg);
+  if (found == places_.end()) return;
+  found->second.seat.wake(now_ns);
+  requeue(found->second);
 }
 
-/// The claim with the highest epoch counts; it is as fresh as its node's last beat, or stale at
-/// once when that node no longer makes it.
+void Host::wake_owned(Nanos now_ns) {
+  for (const auto& [reg, counter] : owned_) wake(reg, now_ns);
+}
+
+/// The claim with the highest epoch counts; it is as fresh as its node's last beat, or gone at once
+/// when that node no longer makes it.
 Seat::Claim Host::claim_of(const RegisterId& reg) const {
   Seat::Claim claim;
-  for (const auto& [node, peer] : peers_) {
-    const auto owned = peer.owned.find(reg);
-    if (owned == peer.owned.end()) continue;
-    if (std::tie(owned->second, node) < std::tie(claim.counter, claim.node)) continue;
-    claim = {node, owned->second, peer.beat_ns};
+  const auto found = claims_.find(reg);
+  if (found == claims_.end()) return claim;
+  for (const auto& [node, counter] : found->second) {
+    if (std::tie(counter, node) < std::tie(claim.counter, claim.node)) continue;
+    claim = {node, counter, peers_.at(node).beat_ns};
   }
   return claim;
 }
@@ -79,14 +105,21 @@ void Host::route(const std::string& to, RegisterMessage message) {
   inbox_.emplace_back(to, std::move(message));
 }
 
-/// Delivers what is addressed to this node and hands the rest over, until nothing is left.
+bool Host::silent(const std::string& node, Nanos now_ns) const {
+  const auto peer = peers_.find(node);
+  return peer == peers_.end() || peer->second.incarnation == 0 ||
+         now_ns - peer->second.heard_ns >= kSilentAfterSuspicions * config_.seat.suspicion_ns;
+}
+
+/// Delivers what is addressed to this node and hands the rest over, until nothing is left. Nobody
+/// hears the answer of a silent node; a release wants none.
 void Host::drain(Nanos now_ns, Effects& out) {
   while (!inbox_.empty()) {
     auto [to, message] = std::move(inbox_.front());
     inbox_.pop_front();
     if (to == config_.self) {
       handle(config_.self, message, now_ns, out);
-    } else {
+    } else if (!silent(to, now_ns) || std::holds_alternative<Release>(message)) {
       out.send.emplace_back(std::move(to), std::move(message));
     }
   }
@@ -102,41 +135,55 @@ void Host::stop_owners(const RegisterId& reg, Effects& out) {
   auto last = first;
   for (; last != owners_.end() && last->first.reg == reg; ++last) {
     out.owners.push_back(OwnerStop{last->first, last->second.activation});
+    for (const std::uint64_t ticket : last->second.tickets) tickets_.erase(ticket);
   }
   owners_.erase(first, last);
-  std::erase_if(tickets_, [&](const auto& item) { return item.second.key.reg == reg; });
 }
 
-void Host::take_seat(const RegisterId& reg, Seat::Effects&& did, Nanos now_ns, Effects& out) {
+void Host::take_seat(Places::value_type& place, Seat::Effects&& did, Nanos now_ns, Effects& out) {
+  const auto& [reg, at] = place;
   for (auto& [to, message] : did.send) route(to, std::move(message));
   if (did.deposed) {
     ++generation_;
+    owned_.erase(reg);
     stop_owners(reg, out);
     out.lost.push_back(reg);
   }
   if (did.activated) {
     ++generation_;
+    owned_[reg] = at.seat.epoch().counter;
+    if (!at.last_owner.empty()) ++takeovers_;
     out.taken.push_back(reg);
-    // Peers hear of it at once: a claim is what keeps them from trying.
-    beaten_ns_ = INT64_MIN / 2;
   }
-  for (const std::uint64_t ticket : did.committed) {
-    const auto found = tickets_.find(ticket);
-    if (found == tickets_.end()) continue;
-    const Ticket done = std::move(found->second);
-    tickets_.erase(found);
+  take_results(did, now_ns, out);
+  requeue(place.second);
+  if (did.activated) answer_held(reg, now_ns, out);
+}
+
+void Host::take_results(Seat::Effects& did, Nanos now_ns, Effects& out) {
+  const auto take = [this](std::uint64_t number) {
+    auto ticket = tickets_.extract(number);
+    if (ticket) {
+      const auto running = owners_.find(ticket.mapped().key);
+      if (running != owners_.end()) std::erase(running->second.tickets, number);
+    }
+    return ticket;
+  };
+  for (const std::uint64_t number : did.committed) {
+    const auto ticket = take(number);
+    if (!ticket) continue;
+    const Ticket& done = ticket.mapped();
+    out.commits.push_back(now_ns - done.since_ns);
     out.owners.push_back(OwnerEvent{done.key, done.activation, Owner::Committed{done.commit}});
   }
   for (Seat::Loaded& loaded : did.loaded) {
-    const auto found = tickets_.find(loaded.ticket);
-    if (found == tickets_.end()) continue;
-    Ticket done = std::move(found->second);
-    tickets_.erase(found);
+    const auto ticket = take(loaded.ticket);
+    if (!ticket) continue;
+    Ticket& done = ticket.mapped();
     out.owners.push_back(
         OwnerEvent{done.key, done.activation,
                    Owner::Loaded{std::move(done.bucket), std::move(loaded.record)}});
   }
-  static_cast<void>(now_ns);
 }
 
 void Host::message(const std::string& from, const RegisterMessage& message, Nanos now_ns,
@@ -149,16 +196,17 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
                   Effects& out) {
   Replica::Effects did;
   const auto to_seat = [&](const auto& what) {
-    const auto found = seats_.find(what.reg);
-    if (found == seats_.end()) return;
+    const auto found = places_.find(what.reg);
+    if (found == places_.end()) return;
     Seat::Effects seat_did;
-    found->second.on(from, what, now_ns, seat_did);
-    take_seat(what.reg, std::move(seat_did), now_ns, out);
+    found->second.seat.on(from, what, now_ns, seat_did);
+    take_seat(*found, std::move(seat_did), now_ns, out);
   };
   std::visit(
       [&](const auto& what) {
         using T = std::decay_t<decltype(what)>;
         if constexpr (std::is_same_v<T, Prepare>) {
+          serve(what.reg, now_ns);
           replica_.prepare(from, what, did);
         } else if constexpr (std::is_same_v<T, Read>) {
           replica_.read(from, what, did);
@@ -171,7 +219,7 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
         } else if constexpr (std::is_same_v<T, Poll>) {
           on_poll(from, what, now_ns);
         } else if constexpr (std::is_same_v<T, Claims>) {
-          on_claims(from, what);
+          on_claims(from, what, now_ns, out);
         } else if constexpr (std::is_same_v<T, Beat>) {
           on_beat(from, what, now_ns, out);
         } else {
@@ -200,26 +248,66 @@ void Host::on_poll(const std::string& from, const Poll& poll, Nanos now_ns) {
   route(from, reply);
 }
 
-void Host::on_claims(const std::string& from, const Claims& claims) {
+void Host::on_claims(const std::string& from, const Claims& claims, Nanos now_ns, Effects& out) {
   Peer& peer = peers_[from];
   if (claims.generation < peer.generation) return;
   peer.generation = claims.generation;
-  peer.owned.clear();
-  for (const auto& [reg, counter] : claims.owned) peer.owned[reg] = counter;
+  Owned owned = claims.owned;
+  std::sort(owned.begin(), owned.end());
+  set_claims(from, peer, std::move(owned), now_ns, out);
+}
+
+/// Both lists are in order: what stands in one only has changed.
+void Host::set_claims(const std::string& node, Peer& peer, Owned owned, Nanos now_ns,
+                      Effects& out) {
+  Owned gone;
+  Owned come;
+  std::set_difference(peer.owned.begin(), peer.owned.end(), owned.begin(), owned.end(),
+                      std::back_inserter(gone));
+  std::set_difference(owned.begin(), owned.end(), peer.owned.begin(), peer.owned.end(),
+                      std::back_inserter(come));
+  peer.owned = std::move(owned);
+  for (const auto& [reg, counter] : gone) {
+    const auto claim = claims_.find(reg);
+    if (claim == claims_.end()) continue;
+    std::erase(claim->second, std::pair(node, counter));
+    if (claim->second.empty()) claims_.erase(claim);
+  }
+  for (const auto& [reg, counter] : come) claims_[reg].emplace_back(node, counter);
+  for (const auto& [reg, counter] : gone) claim_changed(reg, now_ns, out);
+  for (const auto& [reg, counter] : come) {
+    const auto place = places_.find(reg);
+    if (place != places_.end()) place->second.last_owner = node;
+    claim_changed(reg, now_ns, out);
+  }
+}
+
+void Host::claim_changed(const RegisterId& reg, Nanos now_ns, Effects& out) {
+  wake(reg, now_ns);
+  answer_held(reg, now_ns, out);
 }
 
 void Host::on_beat(const std::string& from, const Beat& beat, Nanos now_ns, Effects& out) {
   Peer& peer = peers_[from];
+  // It may have missed what was asked of it.
+  if (peer.incarnation != beat.incarnation || silent(from, now_ns)) wake_owned(now_ns);
   if (peer.incarnation != beat.incarnation) {
     // Another process: what the old one claimed is no longer claimed.
+    set_claims(from, peer, {}, now_ns, out);
     peer = Peer{};
     peer.incarnation = beat.incarnation;
   }
+  peer.heard_ns = now_ns;
   // Until its list has come, an unknown generation renews nothing.
-  if (beat.claims_generation == peer.generation) peer.beat_ns = now_ns;
+  if (beat.claims_generation == peer.generation) {
+    peer.beat_ns = now_ns;
+    peer.stale = false;
+  }
   peer.knows_generation = beat.claims_seen;
+  const std::vector<StoreMark> before = known_;
   merge_marks(known_, beat.known);
   merge_marks(known_, {{from, beat.store}});
+  if (known_ != before) wake_owned(now_ns);
   number_store(out);
 }
 
@@ -247,18 +335,23 @@ void Host::numbered(Nanos now_ns, Effects& out) {
   tick(now_ns, out);
 }
 
+/// A beat every now and then; a changed list of claims soon, and again until it is echoed.
 void Host::send_beats(Nanos now_ns, Effects& out) {
-  if (now_ns - beaten_ns_ < config_.beat_every_ns) return;
-  beaten_ns_ = now_ns;
+  const bool beats = now_ns - beaten_ns_ >= config_.beat_every_ns;
+  const bool news =
+      told_generation_ != generation_ && now_ns - claimed_ns_ >= config_.claims_every_ns;
+  if (!beats && !news) return;
+  beaten_ns_ = claimed_ns_ = now_ns;
+  told_generation_ = generation_;
   Claims claims;
   claims.generation = generation_;
-  for (const auto& [reg, seat] : seats_) {
-    if (seat.active()) claims.owned.emplace_back(reg, seat.epoch().counter);
-  }
   for (const std::string& node : owner_nodes_) {
     if (node == config_.self) continue;
     Peer& peer = peers_.try_emplace(node).first->second;
-    if (peer.knows_generation != generation_) out.send.emplace_back(node, claims);
+    if (peer.knows_generation != generation_) {
+      if (claims.owned.empty()) claims.owned.assign(owned_.begin(), owned_.end());
+      out.send.emplace_back(node, claims);
+    }
     Beat beat;
     beat.incarnation = config_.incarnation;
     beat.store = replica_.own().number;
@@ -267,15 +360,30 @@ void Host::send_beats(Nanos now_ns, Effects& out) {
     beat.known = known_;
     out.send.emplace_back(node, std::move(beat));
   }
+  drop_held(now_ns);
+}
+
+/// Wakes, once, those who follow the claims of a node that has not renewed them.
+void Host::find_stale_claims(Nanos now_ns) {
+  for (auto& [node, peer] : peers_) {
+    if (peer.stale || now_ns - peer.beat_ns < config_.seat.suspicion_ns) continue;
+    peer.stale = true;
+    for (const auto& [reg, counter] : peer.owned) wake(reg, now_ns);
+  }
 }
 
 void Host::tick(Nanos now_ns, Effects& out) {
   number_store(out);
-  for (auto& [reg, seat] : seats_) {
-    if (seat.next_deadline() > now_ns) continue;
+  find_stale_claims(now_ns);
+  std::vector<Places::value_type*> due;
+  for (const auto& [deadline_ns, place] : queue_) {
+    if (deadline_ns > now_ns || due.size() >= kMaxSeatsPerTick) break;
+    due.push_back(&*places_.find(place->seat.reg()));
+  }
+  for (Places::value_type* place : due) {
     Seat::Effects did;
-    seat.tick(claim_of(reg), known_, now_ns, did);
-    take_seat(reg, std::move(did), now_ns, out);
+    place->second.seat.tick(claim_of(place->first), known_, now_ns, did);
+    take_seat(*place, std::move(did), now_ns, out);
   }
   drain(now_ns, out);
   send_beats(now_ns, out);
@@ -283,8 +391,14 @@ void Host::tick(Nanos now_ns, Effects& out) {
 
 Nanos Host::next_deadline() const {
   Nanos next_ns = add_saturating(beaten_ns_, config_.beat_every_ns);
-  for (const auto& [reg, seat] : seats_) next_ns = std::min(next_ns, seat.next_deadline());
-  return next_ns;
+  if (told_generation_ != generation_) {
+    next_ns = std::min(next_ns, add_saturating(claimed_ns_, config_.claims_every_ns));
+  }
+  for (const auto& [node, peer] : peers_) {
+    if (peer.stale || peer.owned.empty()) continue;
+    next_ns = std::min(next_ns, add_saturating(peer.beat_ns, config_.seat.suspicion_ns));
+  }
+  return queue_.empty() ? next_ns : std::min(next_ns, queue_.begin()->first);
 }
 
 LeaseAnswer Host::refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const {
@@ -297,11 +411,14 @@ LeaseAnswer Host::refusal(const LeaseRequest& request, LeaseStatus status, std::
   return answer;
 }
 
-/// Whoever does not own says who should: the owner it knows, or nobody.
+/// Whoever does not own says who should: the owner it knows, or nobody. While a register has no
+/// owner its replicas keep the requests for whoever of them wins.
 void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out) {
-  const auto seat = seats_.find(request.reg);
-  if (seat == seats_.end() || !seat->second.active()) {
-    out.answers.push_back(refusal(request, LeaseStatus::not_owner, owner_of(request.reg, now_ns)));
+  const auto place = serve(request.reg, now_ns);
+  if (place == places_.end() || !place->second.seat.active()) {
+    std::string owner = owner_of(request.reg, now_ns);
+    if (place != places_.end() && owner.empty() && !leaving_) return hold(request, now_ns, out);
+    out.answers.push_back(refusal(request, LeaseStatus::not_owner, std::move(owner)));
     return;
   }
   const OwnerKey key{request.reg, customer_of(request.bucket)};
@@ -311,10 +428,42 @@ void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out
       out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
       return;
     }
-    running = owners_.emplace(key, Running{++activations_}).first;
-    out.owners.push_back(OwnerStart{key, running->second.activation, seat->second.epoch()});
+    running = owners_.emplace(key, Running{++activations_, {}}).first;
+    out.owners.push_back(OwnerStart{key, running->second.activation, place->second.seat.epoch()});
   }
   out.owners.push_back(OwnerEvent{key, running->second.activation, Owner::Requested{request}});
+}
+
+void Host::hold(const LeaseRequest& request, Nanos now_ns, Effects& out) {
+  std::vector<Held>& waiting = held_[request.reg];
+  for (Held& held : waiting) {
+    if (held.request.bucket != request.bucket || held.request.lessee != request.lessee) continue;
+    if (held.request.sequence <= request.sequence) held = {request, now_ns};
+    return;
+  }
+  if (held_count_ >= kMaxHeldRequests) {
+    out.answers.push_back(refusal(request, LeaseStatus::not_owner, {}));
+    return;
+  }
+  ++held_count_;
+  waiting.push_back({request, now_ns});
+}
+
+/// The register has an owner again, here or elsewhere.
+void Host::answer_held(const RegisterId& reg, Nanos now_ns, Effects& out) {
+  if (held_.empty() || owner_of(reg, now_ns).empty()) return;
+  const auto waiting = held_.extract(reg);
+  if (!waiting) return;
+  held_count_ -= waiting.mapped().size();
+  for (const Held& held : waiting.mapped()) lease_request(held.request, now_ns, out);
+}
+
+void Host::drop_held(Nanos now_ns) {
+  for (auto it = held_.begin(); it != held_.end();) {
+    held_count_ -= std::erase_if(
+        it->second, [&](const Held& held) { return now_ns - held.since_ns >= kHoldRequestNs; });
+    it = it->second.empty() ? held_.erase(it) : std::next(it);
+  }
 }
 
 void Host::owner_did(const OwnerKey& key, std::uint64_t activation, Owner::Effects&& did,
@@ -322,30 +471,33 @@ void Host::owner_did(const OwnerKey& key, std::uint64_t activation, Owner::Effec
   const auto running = owners_.find(key);
   if (running == owners_.end() || running->second.activation != activation) return;
   std::move(did.answers.begin(), did.answers.end(), std::back_inserter(out.answers));
-  Seat& seat = seats_.at(key.reg);
+  auto& place = *places_.find(key.reg);
+  Seat& seat = place.second.seat;
   Seat::Effects seat_did;
   bool ends = did.resign || did.passive;
-  for (std::string& bucket : did.loads) {
-    tickets_[++ticket_] = {key, activation, 0, bucket};
-    seat.load(ticket_, bucket, now_ns, seat_did);
-  }
+  const auto open = [&](std::uint64_t commit, const std::string& bucket) {
+    tickets_[++ticket_] = {key, activation, commit, bucket, now_ns};
+    running->second.tickets.push_back(ticket_);
+    return ticket_;
+  };
+  for (const std::string& bucket : did.loads) seat.load(open(0, bucket), bucket, now_ns, seat_did);
   if (did.commit) {
-    tickets_[++ticket_] = {key, activation, did.commit->id, {}};
-    if (!seat.submit(ticket_, std::move(did.commit->records), now_ns, seat_did)) ends = true;
+    const std::uint64_t ticket = open(did.commit->id, {});
+    if (!seat.submit(ticket, std::move(did.commit->records), now_ns, seat_did)) ends = true;
   }
   if (ends) {
     out.owners.push_back(OwnerStop{key, activation});
     owner_died(key, activation);
   }
-  take_seat(key.reg, std::move(seat_did), now_ns, out);
+  take_seat(place, std::move(seat_did), now_ns, out);
   drain(now_ns, out);
 }
 
 void Host::owner_died(const OwnerKey& key, std::uint64_t activation) {
   const auto running = owners_.find(key);
   if (running == owners_.end() || running->second.activation != activation) return;
+  for (const std::uint64_t ticket : running->second.tickets) tickets_.erase(ticket);
   owners_.erase(running);
-  std::erase_if(tickets_, [&](const auto& item) { return item.second.activation == activation; });
 }
 
 void Host::stored(std::uint64_t token, bool ok, Nanos now_ns, Effects& out) {
@@ -363,20 +515,33 @@ void Host::set_topology(std::vector<RegisterId> registers, QuorumsOf quorums_of,
                         std::vector<std::string> owner_nodes, Nanos now_ns, Effects& out) {
   quorums_of_ = std::move(quorums_of);
   owner_nodes_ = std::move(owner_nodes);
-  for (const RegisterId& reg : registers) seat_of(reg, now_ns);
-  for (auto& [reg, seat] : seats_) {
+  for (const RegisterId& reg : registers) place_of(reg, now_ns);
+  for (auto& place : places_) {
     Seat::Effects did;
-    seat.set_quorums(quorums_of_(reg), now_ns, did);
-    take_seat(reg, std::move(did), now_ns, out);
+    place.second.seat.set_quorums(quorums_of_(place.first), now_ns, did);
+    take_seat(place, std::move(did), now_ns, out);
   }
   drain(now_ns, out);
 }
 
 void Host::retire(Nanos now_ns, Effects& out) {
-  for (auto& [reg, seat] : seats_) {
+  leaving_ = true;
+  for (auto& place : places_) {
     Seat::Effects did;
-    seat.retire(now_ns, did);
-    take_seat(reg, std::move(did), now_ns, out);
+    place.second.seat.retire(now_ns, did);
+    take_seat(place, std::move(did), now_ns, out);
+  }
+  drain(now_ns, out);
+  beaten_ns_ = INT64_MIN / 2;
+  send_beats(now_ns, out);
+}
+
+void Host::resign(Nanos now_ns, Effects& out) {
+  leaving_ = true;
+  for (auto& place : places_) {
+    Seat::Effects did;
+    place.second.seat.resign(did);
+    take_seat(place, std::move(did), now_ns, out);
   }
   drain(now_ns, out);
   beaten_ns_ = INT64_MIN / 2;

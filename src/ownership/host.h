@@ -3,7 +3,8 @@
 // state machine that the simulator and the actors drive alike; the owners themselves (owner.h) run
 // beside it, one actor each.
 //
-// Messages to the node itself do not leave: they are handled within the same step.
+// Messages to the node itself do not leave: they are handled within the same step. A register
+// without work costs nothing: its seat sleeps until its claim changes or grows old.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,18 @@ struct HostConfig {
   std::uint64_t incarnation = 0;  ///< of this process, random
   SeatConfig seat;
   Nanos beat_every_ns = 100 * kMillisecond;
+  /// A changed list of claims leaves after this long, with all that has changed meanwhile.
+  Nanos claims_every_ns = 20 * kMillisecond;
   std::size_t max_owners = 1'000'000;  ///< active owners; a further customer is answered `pending`
 };
+
+/// Most seats that one tick moves, so that what arrives is handled in between; the rest is due at
+/// once again.
+inline constexpr std::size_t kMaxSeatsPerTick = 1024;
+/// Most requests that wait for their register's next owner; a further one is answered `not_owner`.
+inline constexpr std::size_t kMaxHeldRequests = 65'536;
+/// So long they wait; their edges have asked again by then.
+inline constexpr Nanos kHoldRequestNs = 1 * kSecond;
 
 class Host {
  public:
@@ -65,6 +76,7 @@ class Host {
     std::uint32_t number = 0;       ///< store this number durably, then call numbered; 0: nothing
     std::vector<RegisterId> taken;  ///< registers that this node owns from now on
     std::vector<RegisterId> lost;
+    std::vector<Nanos> commits;  ///< how long each owner's commit took that ended now
   };
 
   /// Who replicates a register, by the topology in force.
@@ -91,9 +103,13 @@ class Host {
                     std::vector<std::string> owner_nodes, Nanos now_ns, Effects& out);
   /// Hands every register over (shutdown).
   void retire(Nanos now_ns, Effects& out);
+  /// Gives every register up at once and for good: this store takes no more writes (C5).
+  void resign(Nanos now_ns, Effects& out);
 
   bool owns(const RegisterId& reg) const;
-  std::size_t registers_owned() const;
+  std::size_t registers_owned() const { return owned_.size(); }
+  /// Registers that became this node's after another node had claimed them.
+  std::uint64_t takeovers() const { return takeovers_; }
   std::size_t owners() const { return owners_.size(); }
   const Replica& replica() const { return replica_; }
   const Seat* seat(const RegisterId& reg) const;
@@ -101,36 +117,71 @@ class Host {
   std::string owner_of(const RegisterId& reg, Nanos now_ns) const;
 
  private:
+  using Owned = std::vector<std::pair<RegisterId, std::uint64_t>>;  ///< in order
   struct Peer {
-    Nanos beat_ns = INT64_MIN / 2;
-    std::uint64_t incarnation = 0;
+    Nanos heard_ns = INT64_MIN / 2;  ///< its last beat
+    Nanos beat_ns = INT64_MIN / 2;   ///< the last one that renewed its claims
+    bool stale = false;              ///< those who follow its claims have been woken
+    std::uint64_t incarnation = 0;   ///< 0: has said nothing
     std::uint64_t generation = 0;
     std::uint64_t knows_generation = 0;  ///< of ours
-    std::map<RegisterId, std::uint64_t> owned;
+    Owned owned;
   };
+  /// One register that this node serves.
+  struct Place {
+    Seat seat;
+    std::uint32_t number = 0;     ///< in order of creation
+    Nanos queued_ns = kForever;   ///< its key in queue_; kForever: not in it
+    std::string last_owner = {};  ///< of the other nodes; empty: none seen yet
+  };
+  struct Earlier {
+    bool operator()(const std::pair<Nanos, const Place*>& a,
+                    const std::pair<Nanos, const Place*>& b) const {
+      return a.first != b.first ? a.first < b.first : a.second->number < b.second->number;
+    }
+  };
+  using Places = std::map<RegisterId, Place>;
   struct Ticket {
     OwnerKey key;
     std::uint64_t activation = 0;
     std::uint64_t commit = 0;  ///< 0: a load
     std::string bucket;
+    Nanos since_ns = 0;
   };
   struct Running {
     std::uint64_t activation = 0;
+    std::vector<std::uint64_t> tickets;  ///< open
+  };
+  struct Held {
+    LeaseRequest request;
+    Nanos since_ns = 0;
   };
 
   void route(const std::string& to, RegisterMessage message);
   void drain(Nanos now_ns, Effects& out);
+  bool silent(const std::string& node, Nanos now_ns) const;
   void handle(const std::string& from, const RegisterMessage& message, Nanos now_ns, Effects& out);
   void take_replica(Replica::Effects&& did, Effects& out);
-  void take_seat(const RegisterId& reg, Seat::Effects&& did, Nanos now_ns, Effects& out);
+  void take_seat(Places::value_type& place, Seat::Effects&& did, Nanos now_ns, Effects& out);
+  void take_results(Seat::Effects& did, Nanos now_ns, Effects& out);
   void on_beat(const std::string& from, const Beat& beat, Nanos now_ns, Effects& out);
-  void on_claims(const std::string& from, const Claims& claims);
+  void on_claims(const std::string& from, const Claims& claims, Nanos now_ns, Effects& out);
+  void set_claims(const std::string& node, Peer& peer, Owned owned, Nanos now_ns, Effects& out);
+  void claim_changed(const RegisterId& reg, Nanos now_ns, Effects& out);
   void on_poll(const std::string& from, const Poll& poll, Nanos now_ns);
+  void find_stale_claims(Nanos now_ns);
+  void wake(const RegisterId& reg, Nanos now_ns);
+  void wake_owned(Nanos now_ns);
+  void requeue(Place& place);
   void send_beats(Nanos now_ns, Effects& out);
   Seat::Claim claim_of(const RegisterId& reg) const;
   void number_store(Effects& out);
   void stop_owners(const RegisterId& reg, Effects& out);
-  Seat& seat_of(const RegisterId& reg, Nanos now_ns);
+  Places::iterator serve(const RegisterId& reg, Nanos now_ns);
+  Places::value_type& place_of(const RegisterId& reg, Nanos now_ns);
+  void hold(const LeaseRequest& request, Nanos now_ns, Effects& out);
+  void answer_held(const RegisterId& reg, Nanos now_ns, Effects& out);
+  void drop_held(Nanos now_ns);
   LeaseAnswer refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const;
 
   HostConfig config_;
@@ -138,16 +189,26 @@ class Host {
   QuorumsOf quorums_of_;
   std::vector<std::string> owner_nodes_;
   Random random_;
-  std::map<RegisterId, Seat> seats_;
+  Places places_;
+  std::set<std::pair<Nanos, Place*>, Earlier> queue_;  ///< by the seats' deadlines
+  std::map<RegisterId, std::uint64_t> owned_;          ///< active seats: their epochs' counters
   std::map<std::string, Peer> peers_;
+  /// Who claims a register, with the counter; mostly one.
+  std::map<RegisterId, std::vector<std::pair<std::string, std::uint64_t>>> claims_;
   std::vector<StoreMark> known_;
   std::uint64_t generation_ = 1;
+  std::uint64_t told_generation_ = 0;  ///< sent to all at least once
   Nanos beaten_ns_ = INT64_MIN / 2;
+  Nanos claimed_ns_ = INT64_MIN / 2;
   bool numbering_ = false;
+  bool leaving_ = false;  ///< retires or has resigned
+  std::uint64_t takeovers_ = 0;
   std::map<OwnerKey, Running> owners_;
   std::uint64_t activations_ = 0;
   std::map<std::uint64_t, Ticket> tickets_;
   std::uint64_t ticket_ = 0;
+  std::map<RegisterId, std::vector<Held>> held_;  ///< requests for registers without an owner
+  std::size_t held_count_ = 0;
   std::deque<std::pair<std::string, RegisterMessage>> inbox_;  ///< to itself
 };
 

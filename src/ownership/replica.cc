@@ -269,6 +269,14 @@ void Replica::fill(RegisterMessage& message) const {
     reply->accepted = found.has_value();
     reply->records = found ? std::move(*found) : std::vector<AgedRecord>{};
     reply->last = reply->records.size() < kScanPage;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < reply->records.size(); ++i) {
+      const StoredRecord& record = reply->records[i].record;
+      bytes += record_bytes(record.bucket, record.ledger);
+      if (i == 0 || bytes <= kMaxRecordBytesPerMessage) continue;
+      reply->records.resize(i);
+      reply->last = false;
+    }
   }
 }
 

@@ -44,7 +44,8 @@ Seat::Seat(RegisterId reg, std::string self, std::uint64_t incarnation, SeatConf
       random_(random),
       up_since_ns_(now_ns),
       unclaimed_since_ns_(now_ns),
-      deadline_ns_(now_ns) {}
+      deadline_ns_(now_ns),
+      idle_until_ns_(now_ns) {}
 
 std::size_t Seat::rank_of(const std::string& node) const {
   const auto members = quorums_.members();
@@ -67,7 +68,7 @@ void Seat::set_quorums(Quorums quorums, Nanos now_ns, Effects& out) {
   quorums_ = std::move(quorums);
   if (!quorums_.contains(self_) && phase_ != Phase::idle) become_idle(now_ns, out);
   if (phase_ == Phase::active && !quorums_.majority(voters())) become_idle(now_ns, out);
-  deadline_ns_ = now_ns;
+  idle_until_ns_ = deadline_ns_ = now_ns;
 }
 
 void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns,
@@ -106,25 +107,39 @@ void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos n
 }
 
 /// Nobody has claimed the register for the suspicion time; right after a start nobody may have
-/// claimed it yet, which a poll finds out at once.
-bool Seat::missed(const Claim& claim, Nanos now_ns) const {
-  const Nanos waits_ns = config_.stagger_ns * static_cast<Nanos>(rank_of(self_));
-  if (claim.node.empty() || claim.node == self_) return now_ns - unclaimed_since_ns_ >= waits_ns;
-  return now_ns - claim.renewed_ns >= config_.suspicion_ns + waits_ns;
+/// claimed it yet, which a poll finds out at once. Each rank waits longer, not counting an owner of
+/// a better rank who is missed.
+Nanos Seat::missed_at(const Claim& claim) const {
+  const auto rank = static_cast<Nanos>(rank_of(self_));
+  if (claim.node.empty() || claim.node == self_) {
+    return add_saturating(unclaimed_since_ns_, config_.stagger_ns * rank);
+  }
+  const Nanos better = rank_of(claim.node) < rank_of(self_) ? 1 : 0;
+  return add_saturating(claim.renewed_ns,
+                        config_.suspicion_ns + config_.stagger_ns * (rank - better));
 }
 
 void Seat::tick_idle(const Claim& claim, Nanos now_ns, Effects& out) {
+  idle_until_ns_ = kForever;
   if (retiring_ || !quorums_.contains(self_)) return;
-  if (missed(claim, now_ns)) {
+  const Nanos missed_ns = missed_at(claim);
+  if (now_ns >= missed_ns) {
+    idle_until_ns_ = not_before_ns_;
     if (now_ns >= not_before_ns_) start_poll(now_ns, out);
     return;
   }
-  const bool better = !claim.node.empty() && rank_of(self_) < rank_of(claim.node);
-  if (better && now_ns - up_since_ns_ >= config_.settled_ns &&
-      now_ns - asked_hand_over_ns_ >= config_.hand_over_every_ns) {
+  const bool theirs = !claim.node.empty() && claim.node != self_;
+  const bool fresh = theirs && now_ns - claim.renewed_ns < config_.suspicion_ns;
+  if (!fresh) idle_until_ns_ = missed_ns;
+  if (!theirs || rank_of(self_) > rank_of(claim.node)) return;
+  Nanos asks_ns = std::max(add_saturating(up_since_ns_, config_.settled_ns),
+                           add_saturating(asked_hand_over_ns_, config_.hand_over_every_ns));
+  if (now_ns >= asks_ns) {
     asked_hand_over_ns_ = now_ns;
+    asks_ns = add_saturating(now_ns, config_.hand_over_every_ns);
     out.send.emplace_back(claim.node, HandOver{reg_});
   }
+  idle_until_ns_ = std::min(idle_until_ns_, asks_ns);
 }
 
 void Seat::become_idle(Nanos not_before_ns, Effects& out) {
@@ -135,13 +150,13 @@ void Seat::become_idle(Nanos not_before_ns, Effects& out) {
     out.loaded.clear();
   }
   phase_ = Phase::idle;
-  not_before_ns_ = not_before_ns;
+  not_before_ns_ = idle_until_ns_ = not_before_ns;
   poll_.clear();
   promises_.clear();
   first_start_.clear();
   commit_.reset();
   gathered_.clear();
-  gathered_tickets_.clear();
+  gathered_records_ = 0;
   readings_.clear();
   learners_.clear();
   release_to_.clear();
@@ -222,6 +237,10 @@ void Seat::on(const std::string& from, const Promise& reply, Nanos now_ns, Effec
     if (phase_ != Phase::active) conclude_promises(now_ns, out);
   }
   set_deadline(now_ns);
+  // One that does not vote yet is to be taught.
+  if (phase_ == Phase::active && mine && !reply.votes) {
+    deadline_ns_ = std::min(deadline_ns_, add_saturating(now_ns, config_.retry_ns / 2));
+  }
 }
 
 std::set<std::string> Seat::voters() const {
@@ -230,6 +249,15 @@ std::set<std::string> Seat::voters() const {
     if (promise.votes && counts(promise.store)) result.insert(node);
   }
   return result;
+}
+
+/// Every member has promised and votes: there is nothing left to ask of it.
+bool Seat::complete() const {
+  const std::vector<std::string> members = quorums_.members();
+  return std::all_of(members.begin(), members.end(), [&](const std::string& node) {
+    const auto promise = promises_.find(node);
+    return promise != promises_.end() && promise->second.votes && counts(promise->second.store);
+  });
 }
 
 void Seat::conclude_promises(Nanos now_ns, Effects& out) {
@@ -336,6 +364,18 @@ void Seat::retire(Nanos now_ns, Effects& out) {
   set_deadline(now_ns);
 }
 
+void Seat::resign(Effects& out) {
+  retiring_ = true;
+  const auto members = quorums_.members();
+  const auto next = std::find_if(members.begin(), members.end(),
+                                 [&](const std::string& node) { return node != self_; });
+  if (phase_ == Phase::active && next != members.end()) {
+    out.send.emplace_back(*next, Release{reg_, epoch_});
+  }
+  become_idle(kForever, out);
+  deadline_ns_ = kForever;
+}
+
 /// Gives the register up once nothing is being committed: drain, commit, release (B8).
 void Seat::release_if_drained(Nanos now_ns, Effects& out) {
   if (release_to_.empty() || commit_ || !gathered_.empty()) return;
@@ -353,10 +393,19 @@ void Seat::on(const std::string& from, const Release& release, Nanos now_ns, Eff
 }
 
 void Seat::set_deadline(Nanos now_ns) {
-  const bool busy = phase_ != Phase::idle && phase_ != Phase::active;
-  const bool open = commit_ || !gathered_.empty() || !readings_.empty() || !learners_.empty();
-  const Nanos step_ns = busy || open ? config_.retry_ns / 2 : config_.suspicion_ns / 4;
-  deadline_ns_ = add_saturating(now_ns, step_ns);
+  if (phase_ == Phase::idle) {
+    deadline_ns_ = idle_until_ns_;
+    return;
+  }
+  const bool open = phase_ != Phase::active || commit_ || !gathered_.empty() ||
+                    !readings_.empty() || !learners_.empty() || !release_to_.empty();
+  if (open) {
+    deadline_ns_ = add_saturating(now_ns, config_.retry_ns / 2);
+  } else if (complete()) {
+    deadline_ns_ = kForever;
+  } else {
+    deadline_ns_ = add_saturating(now_ns, config_.hand_over_every_ns);
+  }
 }
 
 }  // namespace weir::ownership

@@ -8,6 +8,7 @@
 // Failure detection decides who tries and when; what is true is decided by majorities of promises.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -77,7 +78,11 @@ class Seat {
   void set_quorums(Quorums quorums, Nanos now_ns, Effects& out);
   /// The newest claim of any node, and the numbers of stores known here.
   void tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns, Effects& out);
+  /// kForever: not before the surroundings change, see `wake`.
   Nanos next_deadline() const { return deadline_ns_; }
+  /// Something that `tick` is told has changed: another claim or none, a claim that is as old as
+  /// the suspicion time, another store number, a peer that is heard again.
+  void wake(Nanos now_ns) { deadline_ns_ = std::min(deadline_ns_, now_ns); }
 
   void on(const std::string& from, const Promise& reply, Nanos now_ns, Effects& out);
   void on(const std::string& from, const ReadReply& reply, Nanos now_ns, Effects& out);
@@ -96,7 +101,10 @@ class Seat {
   void load(std::uint64_t ticket, const std::string& bucket, Nanos now_ns, Effects& out);
   /// Gives the register up to whoever asks for it next (shutdown).
   void retire(Nanos now_ns, Effects& out);
+  /// Gives it up at once and for good, whatever is being committed (C5).
+  void resign(Effects& out);
 
+  const RegisterId& reg() const { return reg_; }
   Phase phase() const { return phase_; }
   const Epoch& epoch() const { return epoch_; }
   bool active() const { return phase_ == Phase::active; }
@@ -110,6 +118,11 @@ class Seat {
     std::vector<std::uint64_t> tickets;
     std::set<std::string> accepted;
     Nanos sent_ns = 0;
+  };
+  /// What one `submit` brought; it waits whole for the next commit.
+  struct Gathered {
+    std::uint64_t ticket = 0;
+    std::vector<std::pair<std::string, LedgerRecord>> records;
   };
   struct Reading {
     std::uint64_t ticket = 0;
@@ -134,7 +147,7 @@ class Seat {
   };
 
   std::size_t rank_of(const std::string& node) const;
-  bool missed(const Claim& claim, Nanos now_ns) const;
+  Nanos missed_at(const Claim& claim) const;
   void tick_idle(const Claim& claim, Nanos now_ns, Effects& out);
   void tick_active(Nanos now_ns, Effects& out);
   void become_idle(Nanos not_before_ns, Effects& out);
@@ -148,6 +161,7 @@ class Seat {
   bool try_first_start(Nanos now_ns, Effects& out);
   bool all_joined() const;
   std::set<std::string> voters() const;
+  bool complete() const;
   void become_active(Nanos now_ns, Effects& out);
   void flush(Nanos now_ns, Effects& out);
   void send_commit(Nanos now_ns, Effects& out);
@@ -181,6 +195,7 @@ class Seat {
   Nanos sent_ns_ = 0;
   Nanos asked_hand_over_ns_ = INT64_MIN / 2;
   Nanos deadline_ns_ = 0;
+  Nanos idle_until_ns_ = 0;  ///< when to look again while idle
   std::uint64_t token_ = 0;
   std::map<std::string, PollReply> poll_;
   std::map<std::string, Promise> promises_;
@@ -191,8 +206,8 @@ class Seat {
   std::uint64_t sequence_ = 0;
   std::uint64_t commit_id_ = 0;
   std::optional<Commit> commit_;
-  std::map<std::string, LedgerRecord> gathered_;
-  std::vector<std::uint64_t> gathered_tickets_;
+  std::deque<Gathered> gathered_;
+  std::size_t gathered_records_ = 0;
   std::map<std::uint64_t, Reading> readings_;
   std::map<std::string, Learner> learners_;
   bool retiring_ = false;

@@ -134,7 +134,9 @@ void Node::resume() {
   std::vector<std::function<void()>> held = std::move(held_back_);
   held_back_.clear();
   shared_.world.log(settings_.name + " resumes with " + std::to_string(held.size()));
+  catching_up_ = true;
   for (auto& what : held) what();
+  catching_up_ = false;
 }
 
 void Node::wipe() {
@@ -331,7 +333,7 @@ void Node::carry_owner(const std::variant<ownership::Host::OwnerStart, ownership
     const auto found = process_->owners.find(event->key);
     if (found == process_->owners.end() || found->second.first != event->activation) return;
     if (const auto* done = std::get_if<ownership::Owner::Committed>(&event->event);
-        done != nullptr) {
+        done != nullptr && !catching_up_) {
       observer_.committed(settings_.name, event->key, found->second.second->epoch());
     }
     step_owner(event->key, event->event, more);

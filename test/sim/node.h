@@ -151,6 +151,8 @@ class Node {
   std::unique_ptr<store::MemoryStore> store_;
   std::shared_ptr<Process> process_;
   bool paused_ = false;
+  /// Hears what came while it was paused: majorities that were complete before others took over.
+  bool catching_up_ = false;
   std::vector<std::function<void()>> held_back_;
   std::uint64_t lease_requests_ = 0;
   Nanos stall_ns_ = 0;

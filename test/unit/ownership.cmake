@@ -1,1 +1,1 @@
-weir_test(NAME ownership_owner_test LABEL unit SOURCES ownership_owner_test.cc DEPS ownership)
+weir_test(NAME ownership_test LABEL unit SOURCES ownership_host_test.cc ownership_owner_test.cc DEPS ownership store_twins)

@@ -1,0 +1,260 @@
+// Goal: a node serves all 4,096 slots at next to no cost while nothing happens, takes over quickly,
+// and loses no request that comes while a register has no owner.
+// Method: hosts on a virtual clock and a bus that delivers at once; stores that never fail; what is
+// sent and how often a host wants to be woken is counted.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "src/ownership/host.h"
+#include "src/store/memory_store.h"
+
+namespace weir::ownership {
+namespace {
+
+class ManualClock final : public Clock {
+ public:
+  Nanos boot_ns() const override { return now_ns; }
+  Nanos wall_ns() const override { return now_ns; }
+  Nanos now_ns = 1000 * kSecond;
+};
+
+struct Machine final : RecordReader {
+  explicit Machine(const Clock& clock) : store(clock, "boot", kSecond, 1) {}
+  Result<std::optional<AgedRecord>> read_record(const RegisterId& reg,
+                                                const std::string& bucket) const override {
+    return store.read_record(reg, bucket);
+  }
+  Result<std::vector<AgedRecord>> read_register(const RegisterId& reg, const std::string& after,
+                                                std::size_t most) const override {
+    return store.read_register(reg, after, most);
+  }
+
+  store::MemoryStore store;
+  std::unique_ptr<Host> host;
+  bool up = true;
+};
+
+class Hosts {
+ public:
+  Hosts(std::size_t count, std::vector<RegisterId> registers) : registers_(std::move(registers)) {
+    for (std::size_t i = 0; i < count; ++i) names_.push_back("n" + std::to_string(i));
+    for (const std::string& name : names_) {
+      auto& machine = machines_[name] = std::make_unique<Machine>(clock_);
+      HostConfig config;
+      config.self = name;
+      config.incarnation = names_.size();
+      // Each slot ranks the nodes in its own way.
+      const auto quorums = [this](const RegisterId& reg) {
+        std::vector<std::string> set = names_;
+        std::rotate(set.begin(), set.begin() + reg.slot % set.size(), set.end());
+        return Quorums{{set}};
+      };
+      machine->host =
+          std::make_unique<Host>(config, Replica({name, 0}, {}, *machine), registers_, quorums,
+                                 names_, Random(config.incarnation), clock_.now_ns);
+    }
+  }
+
+  /// Lets `span_ns` pass.
+  void run(Nanos span_ns) {
+    const Nanos end_ns = clock_.now_ns + span_ns;
+    while (clock_.now_ns < end_ns) {
+      Nanos next_ns = end_ns;
+      for (const auto& [name, machine] : machines_) {
+        if (machine->up) next_ns = std::min(next_ns, machine->host->next_deadline());
+      }
+      clock_.now_ns = std::max(clock_.now_ns + kMillisecond, next_ns);
+      for (const std::string& name : names_) {
+        Machine& machine = *machines_.at(name);
+        if (!machine.up || machine.host->next_deadline() > clock_.now_ns) continue;
+        ++ticks;
+        Host::Effects did;
+        machine.host->tick(clock_.now_ns, did);
+        carry(name, std::move(did));
+      }
+      deliver();
+    }
+  }
+
+  void ask(const std::string& name, const LeaseRequest& request) {
+    Host::Effects did;
+    host(name).lease_request(request, clock_.now_ns, did);
+    carry(name, std::move(did));
+    deliver();
+  }
+  void resign(const std::string& name) {
+    Host::Effects did;
+    host(name).resign(clock_.now_ns, did);
+    carry(name, std::move(did));
+    deliver();
+  }
+  void stop(const std::string& name) { machines_.at(name)->up = false; }
+  void resume(const std::string& name) { machines_.at(name)->up = true; }
+
+  Host& host(const std::string& name) { return *machines_.at(name)->host; }
+  std::size_t owned() {
+    std::size_t sum = 0;
+    for (const auto& [name, machine] : machines_) {
+      if (machine->up) sum += machine->host->registers_owned();
+    }
+    return sum;
+  }
+
+  std::size_t ticks = 0;
+  std::map<std::size_t, std::size_t> sent;  ///< by kind
+  std::vector<LeaseAnswer> answers;
+  std::vector<std::string> started;  ///< nodes at which an owner was started
+
+ private:
+  struct OnItsWay {
+    std::string from;
+    std::string to;
+    RegisterMessage message;
+  };
+
+  void carry(const std::string& name, Host::Effects&& did) {
+    Host& host = *machines_.at(name)->host;
+    for (auto& [to, message] : did.send) {
+      ++sent[message.index()];
+      bus_.push_back({name, to, std::move(message)});
+    }
+    for (LeaseAnswer& answer : did.answers) answers.push_back(std::move(answer));
+    for (const auto& what : did.owners) {
+      if (std::holds_alternative<Host::OwnerStart>(what)) started.push_back(name);
+    }
+    if (did.number != 0) {
+      Host::Effects more;
+      host.numbered(clock_.now_ns, more);
+      carry(name, std::move(more));
+    }
+    for (const Replica::Write& write : did.writes) {
+      Host::Effects more;
+      host.stored(write.token, true, clock_.now_ns, more);
+      carry(name, std::move(more));
+    }
+  }
+
+  void deliver() {
+    while (!bus_.empty()) {
+      OnItsWay next = std::move(bus_.front());
+      bus_.pop_front();
+      Machine& machine = *machines_.at(next.to);
+      if (!machine.up) continue;
+      Host::Effects did;
+      machine.host->message(next.from, next.message, clock_.now_ns, did);
+      carry(next.to, std::move(did));
+    }
+  }
+
+  ManualClock clock_;
+  std::vector<RegisterId> registers_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::unique_ptr<Machine>> machines_;
+  std::deque<OnItsWay> bus_;
+};
+
+constexpr std::size_t kClaims = 14;  // places in RegisterMessage
+constexpr std::size_t kBeat = 15;
+
+std::vector<RegisterId> all_slots() {
+  std::vector<RegisterId> registers;
+  for (std::uint32_t slot = 0; slot < kSlotCount; ++slot) {
+    registers.push_back({RegisterId::Kind::global, {}, static_cast<Slot>(slot)});
+  }
+  return registers;
+}
+
+LeaseRequest request_for(const RegisterId& reg) {
+  LeaseRequest request;
+  request.reg = reg;
+  request.bucket = encode(BucketKey{"acme", Scope::global, {}, "api", {}});
+  request.lessee = {"edge", 7};
+  request.sequence = 1;
+  request.want = request.need = 1;
+  return request;
+}
+
+TEST(Host, all_slots_start_soon_and_cost_nothing_at_rest) {
+  Hosts hosts(3, all_slots());
+  hosts.run(500 * kMillisecond);
+  EXPECT_EQ(hosts.owned(), kSlotCount);
+  for (const char* name : {"n0", "n1", "n2"}) {
+    EXPECT_NEAR(static_cast<double>(hosts.host(name).registers_owned()), kSlotCount / 3, 1);
+  }
+  // A list of claims at most every 20 ms to each peer, however many registers start.
+  EXPECT_LE(hosts.sent[kClaims], 3U * 2U * 25U);
+  // Better ranks have nothing to ask for, so at rest there are beats and nothing else.
+  hosts.run(3 * kSecond);
+  hosts.sent.clear();
+  hosts.ticks = 0;
+  hosts.run(10 * kSecond);
+  EXPECT_EQ(hosts.sent.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(hosts.sent[kBeat]), 3 * 2 * 100, 6);
+  EXPECT_LE(hosts.ticks, 3U * 101U);
+}
+
+TEST(Host, a_dead_owners_registers_are_taken_within_the_suspicion_time_and_a_little) {
+  Hosts hosts(3, all_slots());
+  hosts.run(3 * kSecond);
+  hosts.stop("n0");
+  hosts.run(550 * kMillisecond);
+  EXPECT_EQ(hosts.owned(), kSlotCount);
+  EXPECT_EQ(hosts.host("n1").takeovers() + hosts.host("n2").takeovers(), 1366U);
+}
+
+TEST(Host, what_is_asked_for_while_there_is_no_owner_reaches_the_next_one) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  ASSERT_TRUE(hosts.host("n0").owns(reg));
+  hosts.stop("n0");
+  hosts.stop("n1");
+  hosts.ask("n2", request_for(reg));
+  ASSERT_EQ(hosts.answers.size(), 1U) << "the claim is fresh: a redirect to the dead node";
+  EXPECT_EQ(hosts.answers[0].owner_hint, "n0");
+  hosts.answers.clear();
+  hosts.run(600 * kMillisecond);
+  hosts.ask("n2", request_for(reg));
+  EXPECT_TRUE(hosts.answers.empty()) << "nobody owns it, and n2 alone is no majority";
+  hosts.resume("n1");
+  hosts.ask("n1", request_for(reg));
+  hosts.run(500 * kMillisecond);
+  // The next owner gets its request, the other says who that is.
+  const std::string owner = hosts.host("n1").owns(reg) ? "n1" : "n2";
+  ASSERT_TRUE(hosts.host(owner).owns(reg));
+  EXPECT_EQ(hosts.started, std::vector<std::string>{owner});
+  ASSERT_EQ(hosts.answers.size(), 1U);
+  EXPECT_EQ(hosts.answers[0].status, LeaseStatus::not_owner);
+  EXPECT_EQ(hosts.answers[0].owner_hint, owner);
+}
+
+TEST(Host, registers_that_are_in_no_list_start_when_they_are_asked_for) {
+  Hosts hosts(3, {});
+  const RegisterId reg{RegisterId::Kind::region, "us", 7};
+  hosts.run(kSecond);
+  EXPECT_EQ(hosts.owned(), 0U);
+  hosts.ask("n1", request_for(reg));  // first in rank of slot 7
+  hosts.run(300 * kMillisecond);
+  EXPECT_TRUE(hosts.host("n1").owns(reg));
+  EXPECT_EQ(hosts.started, std::vector<std::string>{"n1"});
+  // The others know of it: they take over.
+  hosts.stop("n1");
+  hosts.run(kSecond);
+  EXPECT_EQ(hosts.owned(), 1U);
+}
+
+TEST(Host, one_that_resigns_is_succeeded_and_does_not_come_back) {
+  Hosts hosts(3, all_slots());
+  hosts.run(3 * kSecond);
+  hosts.resign("n0");
+  EXPECT_EQ(hosts.host("n0").registers_owned(), 0U);
+  hosts.run(200 * kMillisecond);
+  EXPECT_EQ(hosts.owned(), kSlotCount);
+  hosts.run(5 * kSecond);
+  EXPECT_EQ(hosts.host("n0").registers_owned(), 0U);
+  EXPECT_EQ(hosts.owned(), kSlotCount);
+}
+
+}  // namespace
+}  // namespace weir::ownership
