@@ -15,19 +15,20 @@ std::int64_t to_ms_up(Nanos duration_ns) {
 
 std::vector<ownership::BucketView> stored_views(
     const std::vector<AgedRecord>& records, const ownership::OwnerConfig& config,
-    const Epoch& epoch, const std::shared_ptr<const ownership::LimitBook>& book, Nanos now_ns) {
-  ownership::Owner reader(config, epoch, book, now_ns);
+    const Epoch& epoch, const std::shared_ptr<const ownership::LimitBook>& book,
+    const ownership::Instant& now) {
+  ownership::Owner reader(config, epoch, book, now.boot_ns);
   for (const AgedRecord& aged : records) {
     // A look: nothing held, nothing wanted. It makes the owner take the record in and no more.
     LeaseRequest look;
     look.bucket = aged.record.bucket;
     look.sequence = 1;
     ownership::Owner::Effects unused;
-    reader.step(ownership::Owner::Requested{look}, now_ns, unused);
-    reader.step(ownership::Owner::Loaded{aged.record.bucket, std::optional<AgedRecord>(aged)},
-                now_ns, unused);
+    reader.step(ownership::Owner::Requested{look}, now, unused);
+    reader.step(ownership::Owner::Loaded{aged.record.bucket, std::optional<AgedRecord>(aged)}, now,
+                unused);
   }
-  return reader.view(now_ns);
+  return reader.view(now.boot_ns);
 }
 
 std::vector<ownership::BucketView> merge_views(std::vector<ownership::BucketView> stored,

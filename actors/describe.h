@@ -14,7 +14,8 @@ namespace weir::actors {
 /// Records that no owner holds in memory, as an owner that started now would see them.
 std::vector<ownership::BucketView> stored_views(
     const std::vector<AgedRecord>& records, const ownership::OwnerConfig& config,
-    const Epoch& epoch, const std::shared_ptr<const ownership::LimitBook>& book, Nanos now_ns);
+    const Epoch& epoch, const std::shared_ptr<const ownership::LimitBook>& book,
+    const ownership::Instant& now);
 
 /// By bucket; what is in memory replaces what is stored.
 std::vector<ownership::BucketView> merge_views(std::vector<ownership::BucketView> stored,

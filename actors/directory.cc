@@ -160,7 +160,7 @@ struct Directory {
       loaded.records->resize(codec::kMaxBucketsPerReply);
     }
     auto stored = stored_views(*loaded.records, context.owners->config, context.owners->epoch, book,
-                               context.owners->clock->boot_ns());
+                               instant(*context.owners->clock));
     const auto found = entries.find(owner_key(question.query.reg, question.query.customer));
     if (found == entries.end()) return described(question, std::move(stored), {});
     self->request(found->second.owner, std::chrono::nanoseconds(kQueryDeadlineNs),

@@ -169,6 +169,7 @@ void Node::Impl::spawn_owners(const Book& book, const Epoch& epoch) {
   links->reader = spawn_store_reader(system, *world.store);
   ownership::OwnerConfig owners;
   owners.terms = config.terms;
+  owners.max_clock_error_ns = config.max_clock_error_ns;
   owners.quiet_ns = config.quiet_ns;
   DirectoryContext context;
   context.owners =

@@ -38,9 +38,10 @@ struct NodeConfig {
   std::optional<Endpoint> listen;  ///< cluster port (0: any free one); nothing: a node on its own
   Topology topology;               ///< at least this node, when it owns
   lease::LeaseTerms terms;
-  Nanos quiet_ns = 2 * kSecond;  ///< OwnerConfig::quiet_ns
-  bool chaos = false;            ///< kill_owner is allowed
-  std::size_t most_owners = 0;   ///< alive at once; 0: kMaxActiveOwners
+  Nanos quiet_ns = 2 * kSecond;            ///< OwnerConfig::quiet_ns
+  Nanos max_clock_error_ns = 5 * kSecond;  ///< OwnerConfig::max_clock_error_ns
+  bool chaos = false;                      ///< kill_owner is allowed
+  std::size_t most_owners = 0;             ///< alive at once; 0: kMaxActiveOwners
 };
 
 /// What one owner says of its customer, wherever in the cluster it lives.

@@ -18,7 +18,7 @@ struct Shell {
 
   void step(ownership::Owner::Event event) {
     ownership::Owner::Effects effects;
-    owner->step(std::move(event), context->clock->boot_ns(), effects);
+    owner->step(std::move(event), instant(*context->clock), effects);
     for (LeaseAnswer& answer : effects.answers) route(self, *context->links, std::move(answer));
     for (std::string& bucket : effects.loads) load(std::move(bucket));
     if (effects.commit) commit(*effects.commit);

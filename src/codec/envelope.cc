@@ -60,6 +60,7 @@ void fill(const LeaseAnswer& from, v1::LeaseAnswer& to) {
   to.set_policy_version(from.policy_version);
   fill(from.epoch, *to.mutable_epoch());
   to.set_owner_hint(from.owner_hint);
+  to.set_window_left_ns(from.window_left_ns);
 }
 
 void fill(const OwnerQuery& from, v1::OwnerQuery& to) {
@@ -217,7 +218,8 @@ LeaseAnswer take(v1::LeaseAnswer& from) {
           from.capacity(),
           from.policy_version(),
           take(*from.mutable_epoch()),
-          std::move(*from.mutable_owner_hint())};
+          std::move(*from.mutable_owner_hint()),
+          from.window_left_ns()};
 }
 
 OwnerQuery take(v1::OwnerQuery& from) {

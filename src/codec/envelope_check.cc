@@ -50,7 +50,8 @@ Status check(const v1::LeaseAnswer& answer) {
                              {"level", answer.level()},
                              {"next_token_ns", answer.next_token_ns()},
                              {"outstanding", answer.outstanding()},
-                             {"capacity", answer.capacity()}});
+                             {"capacity", answer.capacity()},
+                             {"window_left_ns", answer.window_left_ns()}});
 }
 
 Status check(const v1::OwnerQuery& query) {

@@ -73,6 +73,16 @@ Status check_lessees(const v1::LedgerRecord& stored) {
   return {};
 }
 
+Status check_window(const v1::LedgerRecord& stored) {
+  if (stored.used() < 0) return corrupt("used", "must not be negative");
+  const bool none = stored.window_start_ns() == 0 && stored.window_end_ns() == 0;
+  if (none && stored.used() != 0) return corrupt("used", "needs a window");
+  if (!none && stored.window_end_ns() <= stored.window_start_ns()) {
+    return corrupt("window_end_ns", "must lie after the window's start");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_ledger(const v1::LedgerRecord& stored) {
@@ -86,6 +96,7 @@ Status check_ledger(const v1::LedgerRecord& stored) {
   if (stored.boot_id().size() > kMaxBootIdBytes) return corrupt("boot_id", "is too long");
   if (stored.wall_ns() < 0) return corrupt("wall_ns", "must not be negative");
   if (auto status = check_numbers(stored.numbers(), stored.fraction()); !status) return status;
+  if (auto status = check_window(stored); !status) return status;
   return check_lessees(stored);
 }
 
@@ -115,6 +126,9 @@ void fill(const StoredRecord& record, v1::LedgerRecord& stored) {
   numbers.set_rate_count(ledger.numbers.rate_count);
   numbers.set_rate_period_ns(ledger.numbers.rate_period_ns);
   stored.set_policy_version(ledger.policy_version);
+  stored.set_window_start_ns(ledger.window_start_ns);
+  stored.set_window_end_ns(ledger.window_end_ns);
+  stored.set_used(ledger.used);
   for (const LesseeRecord& lessee : ledger.lessees) {
     auto& out = *stored.add_lessees();
     out.set_node(lessee.lessee.node);
@@ -152,6 +166,9 @@ StoredRecord take_record(std::string bucket, const v1::LedgerRecord& stored) {
   ledger.numbers = {stored.numbers().capacity(), stored.numbers().rate_count(),
                     stored.numbers().rate_period_ns()};
   ledger.policy_version = stored.policy_version();
+  ledger.window_start_ns = stored.window_start_ns();
+  ledger.window_end_ns = stored.window_end_ns();
+  ledger.used = stored.used();
   ledger.lessees.reserve(static_cast<std::size_t>(stored.lessees_size()));
   for (const auto& lessee : stored.lessees()) {
     ledger.lessees.push_back({{lessee.node(), lessee.incarnation()},

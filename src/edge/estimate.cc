@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/limit/calendar.h"
+
 namespace weir::edge {
 namespace {
 
@@ -13,6 +15,19 @@ std::int64_t narrow(Wide value) {
 
 Wide divide_up(Wide amount, Wide by) { return (amount + by - 1) / by; }
 
+/// Nothing flows into a calendar window: what the owner said and what is held here, until it ends.
+Estimate estimate_window(const lease::Holder& holder, std::int64_t quota, Nanos now_ns) {
+  Estimate result;
+  const Nanos end_ns = holder.window_end_ns();
+  const bool told = end_ns > now_ns;
+  const std::int64_t level = told || holder.told_ns() == 0 ? holder.known_level() : quota;
+  const std::int64_t held = now_ns < holder.deadline_ns() ? holder.held() : 0;
+  result.remaining = std::clamp<std::int64_t>(add_saturating(level, held), 0, quota);
+  if (told) result.reset_ns = end_ns - now_ns;
+  if (result.remaining < quota) result.next_token_ns = std::max<Nanos>(1, result.reset_ns);
+  return result;
+}
+
 }  // namespace
 
 Nanos refill_time(const LimitNumbers& numbers, std::int64_t tokens) {
@@ -22,6 +37,7 @@ Nanos refill_time(const LimitNumbers& numbers, std::int64_t tokens) {
 
 Estimate estimate(const lease::Holder& holder, const LimitNumbers& numbers, Nanos now_ns) {
   const std::int64_t capacity = numbers.capacity;
+  if (numbers.rate_period_ns == 0) return estimate_window(holder, capacity, now_ns);
   const std::int64_t ceiling =
       std::max<std::int64_t>(0, subtract_saturating(capacity, holder.known_outstanding()));
   const Nanos elapsed_ns = std::max<Nanos>(0, now_ns - holder.told_ns());
@@ -56,7 +72,8 @@ std::int64_t to_ms(Nanos span_ns) {
   return span_ns / kMillisecond + (span_ns % kMillisecond != 0 ? 1 : 0);
 }
 
-std::int64_t window_s(const LimitNumbers& numbers) {
+std::int64_t window_s(const LimitDefinition& limit, const LimitNumbers& numbers) {
+  if (limit.algorithm == Algorithm::fixed_window) return limit::nominal_window_s(limit.window);
   const Nanos full_ns = refill_time(numbers, numbers.capacity);
   return std::max<std::int64_t>(1, full_ns / kSecond + (full_ns % kSecond != 0 ? 1 : 0));
 }

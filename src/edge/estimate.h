@@ -12,7 +12,7 @@ namespace weir::edge {
 struct Estimate {
   std::int64_t remaining = 0;  ///< in [0, capacity]
   Nanos next_token_ns = 0;     ///< until one more than now; 0: full
-  Nanos reset_ns = 0;          ///< until full
+  Nanos reset_ns = 0;          ///< until full; of a calendar window until its end, if known
 };
 
 Estimate estimate(const lease::Holder& holder, const LimitNumbers& numbers, Nanos now_ns);
@@ -24,7 +24,8 @@ Nanos refill_time(const LimitNumbers& numbers, std::int64_t tokens);
 /// times.
 std::int64_t to_ms(Nanos span_ns);
 
-/// ceil(capacity / rate) in seconds, at least 1 (header field w).
-std::int64_t window_s(const LimitNumbers& numbers);
+/// ceil(capacity / rate) in seconds, at least 1; of a calendar window its nominal length (header
+/// field w).
+std::int64_t window_s(const LimitDefinition& limit, const LimitNumbers& numbers);
 
 }  // namespace weir::edge

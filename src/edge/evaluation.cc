@@ -125,12 +125,24 @@ void Evaluation::resolve_node(const Check&, Nanos now_ns, Item& item) {
   auto found = buckets.find(std::string_view(key_));
   const LimitNumbers& numbers = item.matched->numbers;
   if (found == buckets.end()) {
-    auto made = std::make_unique<NodeBucket>(NodeBucket{limit::TokenBucket(numbers, now_ns), 0});
+    auto made = std::make_unique<NodeBucket>(NodeBucket{LocalCounter(numbers, now_ns), 0});
     found = buckets.emplace(key_, std::move(made)).first;
   }
   item.node = found->second.get();
   item.node->limit = stripe_.policy->ids[item.matched->index];
-  if (item.node->bucket.numbers() != numbers) item.node->bucket.set_numbers(numbers, now_ns);
+  item.node->counter.keep(item.matched->limit->algorithm, numbers, calendar_of(item),
+                          moment(item, now_ns));
+}
+
+/// The wall clock is read for calendar windows alone.
+LocalCounter::Now Evaluation::moment(const Item& item, Nanos now_ns) const {
+  const bool calendar = item.matched->limit->algorithm == Algorithm::fixed_window;
+  return {now_ns, calendar ? around_.clock.wall_ns() : 0};
+}
+
+const limit::Calendar* Evaluation::calendar_of(const Item& item) const {
+  const auto& calendar = stripe_.policy->calendars[item.matched->index];
+  return calendar ? &*calendar : nullptr;
 }
 
 void Evaluation::judge(const Check& check, Options options, Nanos now_ns, Item& item) {
@@ -161,7 +173,8 @@ void Evaluation::judge(const Check& check, Options options, Nanos now_ns, Item& 
     return;
   }
   item.source = Source::node;
-  const auto outcome = item.node->bucket.peek(std::max<std::int64_t>(0, check.cost), now_ns);
+  const auto outcome =
+      item.node->counter.peek(std::max<std::int64_t>(0, check.cost), moment(item, now_ns));
   if (outcome.allowed) return;
   item.state = State::refused;
   item.retry_ns = outcome.retry_after_ns;
@@ -223,7 +236,7 @@ void Evaluation::judge_degraded(const Check& check, Nanos now_ns, Item& item) {
       return;
     case FailurePolicy::static_share: {
       item.source = Source::static_share;
-      const auto outcome = static_share(item, now_ns).peek(check.cost, now_ns);
+      const auto outcome = static_share(item, now_ns).peek(check.cost, moment(item, now_ns));
       if (outcome.allowed) return;
       item.state = State::refused;
       item.retry_ns = outcome.retry_after_ns;
@@ -248,14 +261,14 @@ bool Evaluation::is_degraded(const Entry& entry, Nanos now_ns) {
   return true;
 }
 
-limit::TokenBucket& Evaluation::static_share(Item& item, Nanos now_ns) {
+LocalCounter& Evaluation::static_share(Item& item, Nanos now_ns) {
   const std::uint32_t edges =
       std::max(around_.live_edges.load(std::memory_order_relaxed), around_.config.expected_edges);
   const LimitNumbers share = divide(item.matched->numbers, edges);
-  auto& bucket = item.entry->static_share;
-  if (!bucket) bucket = std::make_unique<limit::TokenBucket>(share, now_ns);
-  if (bucket->numbers() != share) bucket->set_numbers(share, now_ns);
-  return *bucket;
+  auto& counter = item.entry->static_share;
+  if (!counter) counter = std::make_unique<LocalCounter>(share, now_ns);
+  counter->keep(item.matched->limit->algorithm, share, calendar_of(item), moment(item, now_ns));
+  return *counter;
 }
 
 /// Takes from all. The deadlines are read against the clock after the decrement (E4); if one has
@@ -283,8 +296,8 @@ bool Evaluation::take(const Check& check, Nanos now_ns) {
 void Evaluation::take_item(std::int64_t cost, Nanos now_ns, Item& item) {
   if (cost == 0) return;
   if (item.node != nullptr) {
-    if (cost < 0) item.node->bucket.give_back(given_back(cost), now_ns);
-    if (cost > 0) WEIR_ASSERT(item.node->bucket.take(cost, now_ns).allowed);
+    if (cost < 0) item.node->counter.give_back(given_back(cost), moment(item, now_ns));
+    if (cost > 0) WEIR_ASSERT(item.node->counter.take(cost, moment(item, now_ns)).allowed);
     return;
   }
   if (cost < 0) {
@@ -299,18 +312,20 @@ void Evaluation::take_item(std::int64_t cost, Nanos now_ns, Item& item) {
   std::int64_t& overshoot = stripe_.stats_of(item.entry->limit).overshoot_tokens;
   overshoot = add_saturating(overshoot, cost);
   if (item.source == Source::static_share) {
-    WEIR_ASSERT(static_share(item, now_ns).take(cost, now_ns).allowed);
+    WEIR_ASSERT(static_share(item, now_ns).take(cost, moment(item, now_ns)).allowed);
   }
 }
 
 void Evaluation::undo_item(std::int64_t cost, Nanos now_ns, Item& item) {
   if (item.node != nullptr) {
-    item.node->bucket.give_back(cost, now_ns);
+    item.node->counter.give_back(cost, moment(item, now_ns));
   } else if (!item.by_policy) {
     item.entry->holder.put_back(cost);
   } else {
     stripe_.stats_of(item.entry->limit).overshoot_tokens -= cost;
-    if (item.source == Source::static_share) static_share(item, now_ns).give_back(cost, now_ns);
+    if (item.source == Source::static_share) {
+      static_share(item, now_ns).give_back(cost, moment(item, now_ns));
+    }
   }
 }
 
@@ -373,19 +388,13 @@ void Evaluation::describe_item(const Check& check, Nanos now_ns, const Item& ite
   out.window_s = 1;
   if (item.state == State::blocked) return;
   out.limit = numbers.capacity;
-  out.window_s = window_s(numbers);
-  Estimate about;
-  const limit::TokenBucket* bucket =
+  out.window_s = window_s(*item.matched->limit, numbers);
+  const LocalCounter* counter =
       item.node != nullptr
-          ? &item.node->bucket
+          ? &item.node->counter
           : (item.by_policy && item.entry->static_share ? item.entry->static_share.get() : nullptr);
-  if (bucket != nullptr) {
-    about.remaining = bucket->level_at(now_ns).tokens;
-    about.next_token_ns = bucket->time_to_next_token(now_ns);
-    about.reset_ns = bucket->time_to_full(now_ns);
-  } else {
-    about = estimate(item.entry->holder, numbers, now_ns);
-  }
+  const Estimate about = counter != nullptr ? counter->about(moment(item, now_ns))
+                                            : estimate(item.entry->holder, numbers, now_ns);
   out.remaining = about.remaining;
   // A refused cost is more than what is there, whatever the estimate hopes for.
   if (!out.allowed && item.retry_ns != -1) {

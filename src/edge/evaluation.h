@@ -63,7 +63,9 @@ class Evaluation {
   void judge(const Check& check, Options options, Nanos now_ns, Item& item);
   void judge_leased(const Check& check, Options options, Nanos now_ns, Item& item);
   void judge_degraded(const Check& check, Nanos now_ns, Item& item);
-  limit::TokenBucket& static_share(Item& item, Nanos now_ns);
+  LocalCounter& static_share(Item& item, Nanos now_ns);
+  LocalCounter::Now moment(const Item& item, Nanos now_ns) const;
+  const limit::Calendar* calendar_of(const Item& item) const;
   bool take(const Check& check, Nanos now_ns);
   void take_item(std::int64_t cost, Nanos now_ns, Item& item);
   void undo_item(std::int64_t cost, Nanos now_ns, Item& item);

@@ -26,11 +26,10 @@ void shrink(Map& map) {
   if (map.bucket_count() > 1024 && map.size() * 8 < map.bucket_count()) map.rehash(map.size() * 2);
 }
 
-void sweep(NodeBuckets& buckets, Nanos& swept_ns, Nanos now_ns) {
-  if (now_ns - swept_ns < kSweepEveryNs) return;
-  swept_ns = now_ns;
-  erase_if(buckets,
-           [&](const auto& item) { return item.second->bucket.time_to_full(now_ns) == 0; });
+void sweep(NodeBuckets& buckets, Nanos& swept_ns, LocalCounter::Now now) {
+  if (now.boot_ns - swept_ns < kSweepEveryNs) return;
+  swept_ns = now.boot_ns;
+  erase_if(buckets, [&](const auto& item) { return item.second->counter.time_to_idle(now) == 0; });
   shrink(buckets);
 }
 
@@ -70,6 +69,9 @@ void Limiter::Impl::set_policy(std::shared_ptr<const policy::Policy> policy) {
       if (known == names_.end()) names_.push_back(limit.name);
       in_force->by_customer.push_back(std::find(limit.by.begin(), limit.by.end(), "customer") !=
                                       limit.by.end());
+      auto& calendar = in_force->calendars.emplace_back();
+      if (limit.algorithm != Algorithm::fixed_window) continue;
+      if (auto made = limit::Calendar::make(limit.window, limit.timezone)) calendar = *made;
     }
   }
   for (Part& part : parts_) {
@@ -122,9 +124,9 @@ void Limiter::Impl::unschedule(Stripe& stripe, Entry& entry) {
 }
 
 /// When a static share says no more than a new one would: until then its entry stays (I3).
-Nanos Limiter::Impl::share_full_ns(const Entry& entry, Nanos now_ns) {
+Nanos Limiter::Impl::share_full_ns(const Entry& entry, Nanos now_ns) const {
   if (!entry.static_share) return now_ns;
-  return add_saturating(now_ns, entry.static_share->time_to_full(now_ns));
+  return add_saturating(now_ns, entry.static_share->time_to_idle({now_ns, clock_.wall_ns()}));
 }
 
 bool Limiter::Impl::leaves(const Entry& entry, Nanos now_ns) const {
@@ -392,7 +394,7 @@ Nanos Limiter::Impl::collect_stripe(Part& part, std::vector<LeaseRequest>& out) 
       evaluation_of(part).is_degraded(entry, now_ns);
       process(stripe, entry, now_ns, out);
     }
-    sweep(stripe.node_buckets, stripe.swept_ns, now_ns);
+    sweep(stripe.node_buckets, stripe.swept_ns, {now_ns, clock_.wall_ns()});
     shrink(stripe.entries);
     if (!stripe.due.empty()) next_ns = stripe.due.begin()->scheduled_ns;
     if (!stripe.waiters.empty()) next_ns = std::min(next_ns, stripe.waiters.begin()->first);
@@ -409,7 +411,7 @@ Nanos Limiter::Impl::collect(std::vector<LeaseRequest>& out) {
   {
     const std::lock_guard lock(shared_.mutex);
     const Nanos now_ns = clock_.boot_ns();
-    sweep(shared_.node_buckets, shared_.swept_ns, now_ns);
+    sweep(shared_.node_buckets, shared_.swept_ns, {now_ns, clock_.wall_ns()});
     if (!shared_.node_buckets.empty()) {
       next_ns = std::min(next_ns, shared_.swept_ns + kSweepEveryNs);
     }

@@ -54,7 +54,7 @@ class Limiter::Impl {
   bool leaves(const Entry& entry, Nanos now_ns) const;
   static void schedule(Stripe& stripe, Entry& entry, Nanos at_ns);
   static void unschedule(Stripe& stripe, Entry& entry);
-  static Nanos share_full_ns(const Entry& entry, Nanos now_ns);
+  Nanos share_full_ns(const Entry& entry, Nanos now_ns) const;
   void reschedule(Stripe& stripe, Entry& entry, Nanos now_ns);
   void after_run(Stripe& stripe, const Evaluation& evaluation, Nanos now_ns);
   void evict_one(Stripe& stripe, Nanos now_ns);

@@ -36,8 +36,7 @@ std::vector<BucketUsage> Limiter::Impl::usage(const std::string& customer) const
   };
   for (const auto& [key, bucket] : stripe.node_buckets) {
     add(key, [&](const LimitNumbers&) {
-      return Estimate{bucket->bucket.level_at(now_ns).tokens, 0,
-                      bucket->bucket.time_to_full(now_ns)};
+      return bucket->counter.about({now_ns, clock_.wall_ns()});
     });
   }
   for (const auto& [key, entry] : stripe.entries) {

@@ -11,14 +11,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/hash.h"
 #include "src/base/random.h"
 #include "src/edge/limiter.h"
+#include "src/edge/local_counter.h"
 #include "src/lease/holder.h"
-#include "src/limit/token_bucket.h"
 #include "src/model/ids.h"
 
 namespace weir::edge {
@@ -34,7 +35,8 @@ using LimitId = std::uint16_t;
 struct PolicyInForce {
   std::shared_ptr<const policy::Policy> policy;
   std::vector<LimitId> ids;
-  std::vector<bool> by_customer;  ///< whether `by` contains the customer
+  std::vector<bool> by_customer;                          ///< whether `by` contains the customer
+  std::vector<std::optional<limit::Calendar>> calendars;  ///< of fixed windows
 };
 
 struct Entry;
@@ -66,7 +68,7 @@ struct Entry : boost::intrusive::list_base_hook<>,
       0;  ///< of a check that waits in another entry's queue, or of a shadow limit
   std::int64_t waiting = 0;  ///< costs of the queue
   std::unique_ptr<std::deque<std::shared_ptr<Waiter>>> queue;
-  std::unique_ptr<limit::TokenBucket> static_share;  ///< level kept across re-entries (I3)
+  std::unique_ptr<LocalCounter> static_share;  ///< level kept across re-entries (I3)
 };
 
 struct DueSooner {
@@ -75,7 +77,7 @@ struct DueSooner {
 
 /// A bucket of scope node.
 struct NodeBucket {
-  limit::TokenBucket bucket;
+  LocalCounter counter;
   LimitId limit = 0;
 };
 

@@ -34,7 +34,12 @@ Nanos Holder::lost_after_ns(Nanos round_trip_ns) const {
   return std::min(doubled_ns, std::max(first_ns, kLongestResendNs));
 }
 
+/// When the lease is to be renewed. One that nearly reaches the end of its window is not: each
+/// renewal would bring less than the last.
 Nanos Holder::renew_ns(const Demand& demand, const LeaseTerms& terms) const {
+  if (window_end_ns_ != 0 && deadline_ns_ >= window_end_ns_ - terms.ttl_ns / 32) {
+    return deadline_ns_;
+  }
   return deadline_ns_ - std::max(2 * demand.round_trip_ns, terms.ttl_ns / 8);
 }
 
@@ -161,6 +166,32 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
   return request;
 }
 
+/// The earliest of all instants told for one end is the nearest to the truth.
+void Holder::learn_window(Nanos left_ns, Nanos now_ns) {
+  if (left_ns <= 0) {
+    window_end_ns_ = 0;
+    return;
+  }
+  const Nanos end_ns = add_saturating(now_ns, left_ns);
+  const bool same = window_end_ns_ != 0 && end_ns - window_end_ns_ < kWindowJitterNs &&
+                    window_end_ns_ - end_ns < kWindowJitterNs;
+  window_end_ns_ = same ? std::min(window_end_ns_, end_ns) : end_ns;
+}
+
+/// The window is over: what it gave ends with it (PROTOCOL H2), and give-backs that have not been
+/// sent die with it (D7). The grantor drops its entries too, so a new incarnation begins.
+void Holder::leave_window() {
+  window_end_ns_ = 0;
+  held_ = 0;
+  reported_spent_ = spent_total_;
+  given_back_ = reported_given_back_;
+  parked_ = false;
+  restart_ = restart_ || established_;
+  retry_at_ns_ = 0;
+  known_level_ = capacity_;
+  known_outstanding_ = 0;
+}
+
 void Holder::learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns) {
   lost_ = 0;
   told_ns_ = std::max<Nanos>(1, now_ns);
@@ -169,6 +200,7 @@ void Holder::learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now
   known_outstanding_ = answer.outstanding;
   known_next_token_ns_ = answer.next_token_ns;
   capacity_ = answer.capacity;
+  learn_window(answer.window_left_ns, now_ns);
   // What has run out is gone before the rest lives on.
   expire(now_ns);
   held_ += answer.granted;
@@ -192,7 +224,7 @@ Holder::Heard Holder::on_answer(const LeaseAnswer& answer, const LeaseTerms& ter
   switch (answer.status) {
     case LeaseStatus::granted:
       if (answer.granted < 0) return Heard::ignored;
-      open_ = parked_ = false;
+      open_ = parked_ = restart_ = false;
       retry_at_ns_ = 0;
       learn(answer, terms, now_ns);
       return Heard::tokens;

@@ -38,6 +38,8 @@ inline constexpr Nanos kOverdueNs = 20 * kMillisecond;
 inline constexpr Nanos kRetryJitterNs = 5 * kMillisecond;
 /// A recalled holder that took tokens within this time keeps them.
 inline constexpr Nanos kBusyNs = 100 * kMillisecond;
+/// Window ends told within this much of each other are one end, told by answers of different speed.
+inline constexpr Nanos kWindowJitterNs = 5 * kSecond;
 
 class Holder {
  public:
@@ -80,6 +82,7 @@ class Holder {
   }
   /// Drops what has expired. The owner counts it as spent unless it hears of it in time (D6).
   void expire(Nanos now_ns) {
+    if (window_end_ns_ != 0 && now_ns >= window_end_ns_) leave_window();
     if (held_ > 0 && now_ns >= deadline_ns_) held_ = 0;
   }
   /// Negative cost: goes to the owner with the next request (D7).
@@ -109,6 +112,9 @@ class Holder {
   std::int64_t known_outstanding() const { return known_outstanding_; }
   Nanos known_next_token_ns() const { return known_next_token_ns_; }
   Nanos told_ns() const { return told_ns_; }
+  /// When the calendar window that the owner told ends, by this node's boot clock; 0: none told, or
+  /// it is over.
+  Nanos window_end_ns() const { return window_end_ns_; }
   std::int64_t rate_per_s(Nanos now_ns) const { return demand_.rate_per_s(now_ns); }
 
   /// The request to send now, if one is due. The caller fills in bucket, register and lessee node.
@@ -167,6 +173,8 @@ class Holder {
   bool lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const;
   Nanos renew_ns(const Demand& demand, const LeaseTerms& terms) const;
   void learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns);
+  void learn_window(Nanos left_ns, Nanos now_ns);
+  void leave_window();
 
   std::int64_t held_ = 0;
   std::int64_t spent_total_ = 0;
@@ -199,6 +207,7 @@ class Holder {
   Nanos known_next_token_ns_ = 0;
   std::int64_t capacity_ = 0;
   Nanos told_ns_ = 0;
+  Nanos window_end_ns_ = 0;
 };
 
 }  // namespace weir::lease

@@ -20,7 +20,7 @@ Ledger::Ledger(std::string bucket, const LimitNumbers& numbers, std::uint64_t po
       numbers_(numbers),
       policy_version_(policy_version),
       terms_(terms),
-      level_{numbers.capacity, 0},
+      level_{windowed() ? 0 : numbers.capacity, 0},
       as_of_ns_(now_ns) {}
 
 Ledger::Ledger(std::string bucket, const LedgerRecord& record, Nanos age_ns, LeaseTerms terms,
@@ -41,6 +41,9 @@ Ledger::Ledger(std::string bucket, const LedgerRecord& record, Nanos age_ns, Lea
     entry.heard_ns = as_of_ns_;
     entries_.emplace(stored.lessee, entry);
   }
+  if (record.window_end_ns > record.window_start_ns) {
+    window_ = {{record.window_start_ns, record.window_end_ns}, record.used};
+  }
   clamp();
   advance(now_ns);
 }
@@ -57,14 +60,39 @@ std::int64_t Ledger::reserved() const {
   return sum;
 }
 
-std::int64_t Ledger::ceiling() const {
-  if (WEIR_MUTANT(clamp_ignores_leases)) return numbers_.capacity;
-  return std::max<std::int64_t>(0, subtract_saturating(numbers_.capacity, outstanding()));
+/// What may be free and out on lease together: of a window what has not been spent in it.
+std::int64_t Ledger::room() const {
+  if (!windowed()) return numbers_.capacity;
+  if (!window_) return 0;
+  return std::max<std::int64_t>(0, subtract_saturating(numbers_.capacity, window_->used));
 }
 
-/// While more is out than a lowered limit allows, no TTL is extended (PROTOCOL D8).
+std::int64_t Ledger::ceiling() const {
+  if (WEIR_MUTANT(clamp_ignores_leases)) return room();
+  return std::max<std::int64_t>(0, subtract_saturating(room(), outstanding()));
+}
+
+/// While more is out than a lowered limit allows, no TTL is extended (PROTOCOL D8); nor is one at
+/// the very end of a window.
 bool Ledger::may_extend() const {
-  return outstanding() <= numbers_.capacity || WEIR_MUTANT(excess_extended);
+  const bool fits = !exceeds() || WEIR_MUTANT(excess_extended);
+  return fits && (!windowed() || ttl_ns() >= kShortestLeaseNs);
+}
+
+/// How long a lease lasts from now on: at most to the end of its window (H2).
+Nanos Ledger::ttl_ns() const {
+  if (!windowed()) return terms_.ttl_ns;
+  return std::min(terms_.ttl_ns, window_left_ns(as_of_ns_));
+}
+
+/// Until when a lease granted now counts as out.
+Nanos Ledger::lease_end_ns(Nanos now_ns) const {
+  return add_saturating(now_ns, LeaseTerms::grantor_ns(ttl_ns(), terms_.slew_permille));
+}
+
+void Ledger::extend(Entry& entry, LeaseAnswer& answer, Nanos now_ns) const {
+  answer.ttl_ns = ttl_ns();
+  entry.expires_ns = std::max(entry.expires_ns, lease_end_ns(now_ns));
 }
 
 void Ledger::refill_to(Nanos instant_ns) {
@@ -75,7 +103,7 @@ void Ledger::refill_to(Nanos instant_ns) {
 
 void Ledger::clamp() {
   const std::int64_t most = ceiling();
-  if (level_.tokens >= most) level_ = {most, 0};
+  if (windowed() || level_.tokens >= most) level_ = {most, 0};
   if (reserved() > level_.tokens) {
     for (auto& [lessee, entry] : entries_) entry.credit = 0;
   }
@@ -95,6 +123,7 @@ void Ledger::advance(Nanos now_ns) {
     if (!WEIR_MUTANT(burnt_before_refill)) refill_to(first->second.expires_ns);
     counters_.burnt += static_cast<std::uint64_t>(first->second.outstanding);
     if (WEIR_MUTANT(expired_put_back)) level_.tokens += first->second.outstanding;
+    count_used(first->second.outstanding, 0);
     entries_.erase(first);
   }
   refill_to(now_ns);
@@ -130,7 +159,7 @@ Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns,
   const auto found = entries_.find(request.lessee);
   if (found != entries_.end()) return &found->second;
   Entry fresh;
-  fresh.expires_ns = add_saturating(now_ns, terms_.grantor_ns());
+  fresh.expires_ns = lease_end_ns(now_ns);
   fresh.heard_ns = now_ns;
   const bool has_history = request.held != 0 || request.spent_total != 0 || request.given_back != 0;
   if (has_history && !WEIR_MUTANT(breach_credited)) {
@@ -173,10 +202,7 @@ void Ledger::repeat_answer(const LeaseRequest& request, Entry& entry, Nanos now_
   }
   LeaseAnswer again = answer(request.lessee, entry, LeaseStatus::granted);
   again.granted = entry.outstanding - request.held;
-  if (may_extend()) {
-    entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
-    again.ttl_ns = terms_.ttl_ns;
-  }
+  if (may_extend()) extend(entry, again, now_ns);
   entry.answered = again;
   out.after_commit.push_back(std::move(again));
   out.changed = true;
@@ -194,6 +220,7 @@ bool Ledger::book(const LeaseRequest& request, Entry& entry) {
   const std::int64_t returned = entry.outstanding - newly_spent - request.held;
   const std::int64_t given_back = request.given_back - entry.given_back;
   level_.tokens = add_saturating(level_.tokens, add_saturating(returned, given_back));
+  count_used(newly_spent, given_back);
   entry.sequence = request.sequence;
   entry.outstanding = request.held;
   entry.spent_total = request.spent_total;
@@ -225,16 +252,11 @@ void Ledger::answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_
     entry.credit = saved;
     entry.want = std::max(request.want, request.need);
     entry.expires_ns =
-        entry.outstanding > 0
-            ? entry.expires_ns
-            : std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
+        entry.outstanding > 0 ? entry.expires_ns : std::max(entry.expires_ns, lease_end_ns(now_ns));
     return;
   }
   LeaseAnswer report = answer(request.lessee, entry, LeaseStatus::granted);
-  if (entry.outstanding > 0 && may_extend()) {
-    entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
-    report.ttl_ns = terms_.ttl_ns;
-  }
+  if (entry.outstanding > 0 && may_extend()) extend(entry, report, now_ns);
   entry.answered = report;
   const bool waits = report.ttl_ns > 0 && !WEIR_MUTANT(renewal_uncommitted);
   (waits ? out.after_commit : out.now).push_back(std::move(report));
@@ -273,6 +295,7 @@ Ledger::Outcome Ledger::set_numbers(const LimitNumbers& numbers, std::uint64_t p
   advance(now_ns);
   policy_version_ = policy_version;
   if (numbers == numbers_) return out;
+  if (!windowed() && !window_) carried_ = subtract_saturating(ceiling(), level_.tokens);
   level_ = limit::rescale(level_, numbers_.rate_period_ns, numbers.rate_period_ns);
   numbers_ = numbers;
   clamp();
@@ -284,6 +307,8 @@ Ledger::Outcome Ledger::set_numbers(const LimitNumbers& numbers, std::uint64_t p
 Ledger::Outcome Ledger::reset(Nanos now_ns) {
   Outcome out;
   advance(now_ns);
+  if (window_) window_->used = 0;
+  carried_ = 0;
   level_ = {ceiling(), 0};
   out.changed = true;
   serve(now_ns, out);
@@ -297,6 +322,11 @@ LedgerRecord Ledger::record(Nanos now_ns) {
   record.fraction = level_.fraction;
   record.numbers = numbers_;
   record.policy_version = policy_version_;
+  if (window_) {
+    record.window_start_ns = window_->span.start_ns;
+    record.window_end_ns = window_->span.end_ns;
+    record.used = window_->used;
+  }
   for (const auto& [lessee, entry] : entries_) {
     if (entry.outstanding == 0) continue;
     record.lessees.push_back({lessee, entry.sequence, entry.outstanding, entry.spent_total,
@@ -329,6 +359,7 @@ LeaseAnswer Ledger::answer(const LesseeId& lessee, const Entry& entry, LeaseStat
   answer.outstanding = outstanding();
   answer.capacity = numbers_.capacity;
   answer.policy_version = policy_version_;
+  if (windowed()) answer.window_left_ns = window_left_ns(as_of_ns_);
   if (level_.tokens < ceiling()) {
     answer.next_token_ns = limit::time_until(level_, numbers_, level_.tokens + 1);
   }

@@ -7,6 +7,13 @@
 // once.
 //
 // Invariant after every call, asserted: 0 <= level <= max(0, capacity - outstanding()).
+//
+// Calendar windows (numbers without rate and period; PROTOCOL H): level = quota - used - outstanding within
+// the window in force, nothing flows in. The grantor tells the wall clock with `set_wall` before it
+// calls anything else, and opens the next window when `wants_window`. A lease ends with its window;
+// at that end every entry whose lease ends with it goes, so nothing of the old window is ever
+// credited to the new one. A lease that outlives its window (granted by a token bucket before, or
+// under a clock that was stepped since) counts against the new one.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +24,7 @@
 
 #include "src/base/time.h"
 #include "src/lease/terms.h"
+#include "src/limit/calendar.h"
 #include "src/limit/token_bucket.h"
 #include "src/model/lease.h"
 
@@ -51,6 +59,9 @@ inline constexpr Nanos kRecallEveryNs = 500 * kMillisecond;
 /// come back, and a second is the least that callers wait who count in seconds.
 inline constexpr Nanos kComeBackNs = 1200 * kMillisecond;
 
+/// No lease is granted for less than this before the end of its window: it would arrive dead.
+inline constexpr Nanos kShortestLeaseNs = 10 * kMillisecond;
+
 /// What a grantor does with one bucket.
 class Ledger {
  public:
@@ -82,6 +93,18 @@ class Ledger {
   Outcome set_numbers(const LimitNumbers& numbers, std::uint64_t policy_version, Nanos now_ns);
   /// Everything back to full but for what is out on lease (`weir customer reset`).
   Outcome reset(Nanos now_ns);
+
+  /// What the grantor's wall clock says at `now_ns`; it may step.
+  void set_wall(Nanos wall_ns, Nanos now_ns);
+  /// True when a calendar window is to be opened before anything can be granted: there is none, or
+  /// by the wall clock as told it is over.
+  bool wants_window(Nanos now_ns) const;
+  /// Begins the calendar's window `span` (UTC, it contains the wall clock as told), but not before
+  /// the end of the last one (H1). Full, less what leases that outlive the last window hold.
+  Outcome open_window(const limit::WindowSpan& span, Nanos now_ns);
+  /// Until the window in force ends; 0 when there is none or it is over.
+  Nanos window_left_ns(Nanos now_ns) const;
+  bool windowed() const { return numbers_.rate_count == 0 && numbers_.rate_period_ns == 0; }
 
   /// When `tick` next has something to do; kForever: not before the next request.
   Nanos next_deadline() const;
@@ -133,13 +156,25 @@ class Ledger {
   };
   using Entries = std::map<LesseeId, Entry>;
 
+  struct CalendarWindow {
+    limit::WindowSpan span;
+    std::int64_t used = 0;  ///< spent in it, as reported or burnt
+  };
+
   void advance(Nanos now_ns);
   void refill_to(Nanos instant_ns);
   void clamp();
+  void count_used(std::int64_t spent, std::int64_t given_back);
+  void leave_window(Nanos end_ns, Outcome& out);
+  std::int64_t room() const;
   std::int64_t ceiling() const;
   std::int64_t reserved() const;
   std::int64_t free() const { return level_.tokens - reserved(); }
+  bool exceeds() const { return outstanding() > room(); }
   bool may_extend() const;
+  Nanos ttl_ns() const;
+  Nanos lease_end_ns(Nanos now_ns) const;
+  void extend(Entry& entry, LeaseAnswer& answer, Nanos now_ns) const;
 
   Entry* find_or_create(const LeaseRequest& request, Nanos now_ns, Outcome& out);
   void repeat_answer(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out);
@@ -171,6 +206,9 @@ class Ledger {
   LeaseTerms terms_;
   limit::Level level_;
   Nanos as_of_ns_ = 0;
+  std::optional<CalendarWindow> window_;
+  Nanos wall_ahead_ns_ = 0;   ///< the wall clock less the boot clock, as last told
+  std::int64_t carried_ = 0;  ///< spent lately as a token bucket; the first window begins with it
   Entries entries_;
   LesseeId turn_;  ///< who got the last odd token; the next in order gets the next
   Counters counters_;

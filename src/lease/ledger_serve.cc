@@ -166,10 +166,7 @@ void Ledger::serve(Nanos now_ns, Outcome& out) {
     LeaseAnswer empty = answer(lessee, entry, LeaseStatus::empty);
     empty.retry_ns = retry_for(lessee, entry, now_ns);
     entry.refreshed_ns = now_ns;
-    if (entry.outstanding > 0 && may_extend()) {
-      entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
-      empty.ttl_ns = terms_.ttl_ns;
-    }
+    if (entry.outstanding > 0 && may_extend()) extend(entry, empty, now_ns);
     entry.answered = empty;
     const bool waits = empty.ttl_ns > 0 && !WEIR_MUTANT(renewal_uncommitted);
     (waits ? out.after_commit : out.now).push_back(std::move(empty));
@@ -180,7 +177,7 @@ void Ledger::serve(Nanos now_ns, Outcome& out) {
 /// Grants a parked lessee what has been saved for it, or bids it ask again when its request is so
 /// old that the tokens would arrive with little of their life left (G3).
 void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out) {
-  const bool is_old = now_ns - entry.heard_ns > terms_.ttl_ns / 1000 * kTooOldPermille;
+  const bool is_old = now_ns - entry.heard_ns > ttl_ns() / 1000 * kTooOldPermille;
   if (is_old && !WEIR_MUTANT(grants_to_old)) {
     entry.asked_again = true;
     entry.refreshed_ns = now_ns;
@@ -195,10 +192,9 @@ void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& 
   entry.need = 0;
   // Not idle before its caller, who may have been told to come back, has had the time to.
   entry.recalled_ns = add_saturating(now_ns, kComeBackNs - kRecallEveryNs);
-  entry.expires_ns = std::max(entry.expires_ns, add_saturating(now_ns, terms_.grantor_ns()));
   LeaseAnswer granted = answer(lessee, entry, LeaseStatus::granted);
   granted.granted = tokens;
-  granted.ttl_ns = terms_.ttl_ns;
+  extend(entry, granted, now_ns);
   entry.answered = granted;
   out.after_commit.push_back(std::move(granted));
   out.changed = true;
@@ -225,19 +221,24 @@ void Ledger::recall_idle(Nanos now_ns, Outcome& out) {
     if (entry.parked)
       missing = std::max(missing, std::max<std::int64_t>(1, entry.need) - entry.credit);
   }
-  if (missing <= free() && may_extend()) return;
+  if (missing <= free() && !exceeds()) return;
   if (missing > 0 && time_to_room(add_saturating(reserved(), missing), now_ns) < kPortionNs) return;
-  if (missing == 0 && may_extend()) return;
+  if (missing == 0 && !exceeds()) return;
   for (auto& [lessee, entry] : entries_) {
-    if (entry.outstanding == 0 || (entry.parked && may_extend())) continue;
+    if (entry.outstanding == 0 || (entry.parked && !exceeds())) continue;
     if (entry.recalled_ns > now_ns - kRecallEveryNs) continue;
     entry.recalled_ns = now_ns;
     out.now.push_back(answer(lessee, entry, LeaseStatus::recall));
   }
 }
 
-/// How long until the level can be `tokens`: by refill, and by leases that must end first.
+/// How long until the level can be `tokens`: by refill, and by leases that must end first; in a
+/// window what ends is spent, so only the next one brings more.
 Nanos Ledger::time_to_room(std::int64_t tokens, Nanos now_ns) const {
+  if (windowed()) {
+    if (tokens <= level_.tokens) return 0;
+    return window_ ? window_left_ns(now_ns) : kForever;
+  }
   const Nanos refill_ns = limit::time_until(level_, numbers_, tokens);
   std::int64_t room = ceiling();
   if (tokens <= room) return refill_ns;
@@ -314,6 +315,9 @@ Nanos Ledger::next_deadline() const {
     }
   }
   if (!waiting) return next_ns;
+  if (const Nanos left_ns = window_left_ns(as_of_ns_); windowed() && left_ns > 0) {
+    next_ns = std::min(next_ns, add_saturating(as_of_ns_, left_ns));
+  }
   return std::min(next_ns, add_saturating(as_of_ns_, std::max<Nanos>(next_service(), 1)));
 }
 

@@ -24,7 +24,7 @@ class FixedWindow {
     const Nanos last_end_ns = span_.end_ns;
     span_ = calendar.containing(wall_ns);
     if (span_.start_ns < last_end_ns) span_.start_ns = last_end_ns;
-    used_ = 0;
+    if (last_end_ns != 0) used_ = 0;
   }
 
   using Outcome = TokenBucket::Outcome;
@@ -51,6 +51,11 @@ class FixedWindow {
     return left_ns > 0 ? left_ns : 1;
   }
   void set_quota(std::int64_t quota) { quota_ = quota; }
+  /// Counts what has been spent elsewhere in the same window, or before the first begins: that one
+  /// begins with it.
+  void carry(std::int64_t spent) {
+    if (spent > 0) used_ = add_saturating(used_, spent);
+  }
   const WindowSpan& span() const { return span_; }
 
  private:

@@ -9,7 +9,7 @@
 // previous * (period - elapsed) + (current + cost) * period <= capacity * period. Windows are
 // aligned to multiples of the period on the boot clock. Between two windows the true count of the
 // last period may exceed the capacity when the requests did not come evenly; that is the
-// approximation's price, named in the README.
+// approximation's price.
 //
 // `numbers.capacity` per `numbers.rate_period_ns`. Total like token_bucket.h: nothing wraps for any
 // numbers. Values: whoever holds one guards it.

@@ -59,6 +59,8 @@ struct LeaseAnswer {
   std::uint64_t policy_version = 0;
   Epoch epoch;
   std::string owner_hint;  ///< node; for not_owner
+  /// Limits with a calendar window: until the window ends, by the grantor's wall clock; else 0.
+  Nanos window_left_ns = 0;
 
   friend bool operator==(const LeaseAnswer&, const LeaseAnswer&) = default;
 };
@@ -83,6 +85,11 @@ struct LedgerRecord {
   LimitNumbers numbers;        ///< in force at the snapshot
   std::uint64_t policy_version = 0;
   std::vector<LesseeRecord> lessees;
+  /// The calendar window in force, UTC [start, end), and the tokens spent in it (PROTOCOL H1). Kept
+  /// until its end even when the limit has become a token bucket. 0, 0, 0: none.
+  Nanos window_start_ns = 0;
+  Nanos window_end_ns = 0;
+  std::int64_t used = 0;
 
   friend bool operator==(const LedgerRecord&, const LedgerRecord&) = default;
 };

@@ -19,8 +19,16 @@ void move_all(std::vector<LeaseAnswer>& from, std::vector<LeaseAnswer>& to) {
 Owner::Owner(OwnerConfig config, Epoch epoch, std::shared_ptr<const LimitBook> book, Nanos now_ns)
     : config_(config), epoch_(std::move(epoch)), book_(std::move(book)), idle_since_ns_(now_ns) {}
 
-void Owner::step(Event event, Nanos now_ns, Effects& effects) {
+void Owner::step(Event event, const Instant& now, Effects& effects) {
   if (resigned_) return;
+  const Nanos now_ns = now.boot_ns;
+  if (now.wall_ns > 0) {
+    wall_ns_ = std::clamp(now.wall_ns,
+                          subtract_saturating(now.trusted_wall_ns, config_.max_clock_error_ns),
+                          add_saturating(now.trusted_wall_ns, config_.max_clock_error_ns));
+  } else {
+    wall_ns_ = 0;
+  }
   std::visit([&](auto&& what) { on(std::move(what), now_ns, effects); }, std::move(event));
   if (resigned_) return;
   commit_if_idle(now_ns, effects);
@@ -57,14 +65,31 @@ void Owner::on(Requested&& event, Nanos now_ns, Effects& effects) {
   }
 }
 
-/// The policy's numbers rule from now on; a limit that the policy no longer has is booked with the
-/// last known numbers and grants nothing.
+/// Tells the ledger the wall clock, and opens its next window when the last one is over.
+void Owner::keep_window(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects) {
+  if (wall_ns_ <= 0) return;
+  bucket.ledger->set_wall(wall_ns_, now_ns);
+  if (!bucket.ledger->wants_window(now_ns)) return;
+  const auto span = book_->window(key, wall_ns_);
+  if (span) take(bucket, bucket.ledger->open_window(*span, now_ns), effects);
+}
+
+/// The policy's numbers rule from now on. What a window of the old numbers has left behind is
+/// booked before.
+void Owner::rule(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects) {
+  keep_window(key, bucket, now_ns, effects);
+  const auto numbers = book_->numbers(key);
+  if (!numbers) return;
+  take(bucket, bucket.ledger->set_numbers(*numbers, book_->version(), now_ns), effects);
+  keep_window(key, bucket, now_ns, effects);
+}
+
+/// A limit that the policy no longer has is booked with the last known numbers and grants nothing.
 void Owner::apply(Bucket& bucket, const LeaseRequest& request, Nanos now_ns, Effects& effects) {
   const auto key = decode_bucket_key(request.bucket);
   WEIR_ASSERT(key.has_value());
-  const auto numbers = book_->numbers(*key);
-  if (numbers) {
-    take(bucket, bucket.ledger->set_numbers(*numbers, book_->version(), now_ns), effects);
+  rule(*key, bucket, now_ns, effects);
+  if (book_->numbers(*key)) {
     take(bucket, bucket.ledger->request(request, now_ns), effects);
     return;
   }
@@ -129,15 +154,16 @@ void Owner::on(PolicyChanged&& event, Nanos now_ns, Effects& effects) {
     if (!bucket.ledger) continue;
     const auto key = decode_bucket_key(name);
     WEIR_ASSERT(key.has_value());
-    if (const auto numbers = book_->numbers(*key)) {
-      take(bucket, bucket.ledger->set_numbers(*numbers, book_->version(), now_ns), effects);
-    }
+    rule(*key, bucket, now_ns, effects);
   }
 }
 
 void Owner::on(Tick&&, Nanos now_ns, Effects& effects) {
   for (auto& [name, bucket] : buckets_) {
     if (!bucket.ledger || bucket.ledger->next_deadline() > now_ns) continue;
+    const auto key = decode_bucket_key(name);
+    WEIR_ASSERT(key.has_value());
+    keep_window(*key, bucket, now_ns, effects);
     take(bucket, bucket.ledger->tick(now_ns), effects);
   }
   drop_quiet(now_ns, effects);
@@ -208,7 +234,8 @@ std::vector<BucketView> Owner::view(Nanos now_ns) const {
     const Nanos elapsed_ns = now_ns - ledger.as_of_ns();
     const auto level = limit::refill(ledger.exact_level(), ledger.numbers(), elapsed_ns, ceiling);
     view.level = level.tokens;
-    view.reset_ns = limit::time_until(level, ledger.numbers(), view.capacity);
+    view.reset_ns = ledger.windowed() ? ledger.window_left_ns(now_ns)
+                                      : limit::time_until(level, ledger.numbers(), view.capacity);
     if (level.tokens < ceiling) {
       view.next_token_ns = limit::time_until(level, ledger.numbers(), level.tokens + 1);
     }

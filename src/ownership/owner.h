@@ -34,13 +34,30 @@ class LimitBook {
   /// The numbers of a bucket's limit for its customer; nothing when the policy has no such limit,
   /// or has it unlimited or blocked for this customer.
   virtual std::optional<LimitNumbers> numbers(const BucketKey& bucket) const = 0;
+  /// For a limit that counts calendar windows: the window that contains `wall_ns` (UTC). Nothing
+  /// for every other limit, and when this machine does not know the time zone: then nothing is
+  /// granted.
+  virtual std::optional<limit::WindowSpan> window(const BucketKey&, Nanos /*wall_ns*/) const {
+    return std::nullopt;
+  }
   virtual std::uint64_t version() const = 0;
+};
+
+/// Now, by the boot clock and by the wall clock. `trusted_wall_ns` is the latest instant that the
+/// wall clocks in a majority's answers have reached; an owner on its own says its own. Windows
+/// follow the owner's wall clock, held within `max_clock_error` of the trusted one (PROTOCOL H1).
+/// `wall_ns` 0: not known, no window is opened.
+struct Instant {
+  Nanos boot_ns = 0;
+  Nanos wall_ns = 0;
+  Nanos trusted_wall_ns = 0;
 };
 
 struct OwnerConfig {
   lease::LeaseTerms terms;
   /// A bucket with nothing out, nobody waiting and no request for this long leaves memory.
   Nanos quiet_ns = 2 * kSecond;
+  Nanos max_clock_error_ns = 5 * kSecond;
 };
 
 /// One bucket as `explain` and `usage` show it.
@@ -49,7 +66,7 @@ struct BucketView {
   std::int64_t capacity = 0;
   std::int64_t level = 0;
   std::int64_t outstanding = 0;
-  Nanos reset_ns = 0;       ///< until full if nothing is out
+  Nanos reset_ns = 0;       ///< until full if nothing is out; windows: until the window ends
   Nanos next_token_ns = 0;  ///< until one more is free; 0: full or clamped
   struct Lessee {
     std::string node;
@@ -96,7 +113,11 @@ class Owner {
 
   Owner(OwnerConfig config, Epoch epoch, std::shared_ptr<const LimitBook> book, Nanos now_ns);
 
-  void step(Event event, Nanos now_ns, Effects& effects);
+  void step(Event event, const Instant& now, Effects& effects);
+  /// The same without a wall clock, for limits that need none.
+  void step(Event event, Nanos now_ns, Effects& effects) {
+    step(std::move(event), Instant{now_ns, 0, 0}, effects);
+  }
   /// When to step with Tick next; kForever: not before another event.
   Nanos next_deadline() const;
 
@@ -121,6 +142,8 @@ class Owner {
   void on(Tick&& event, Nanos now_ns, Effects& effects);
 
   void apply(Bucket& bucket, const LeaseRequest& request, Nanos now_ns, Effects& effects);
+  void rule(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
+  void keep_window(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
   void take(Bucket& bucket, lease::Ledger::Outcome&& outcome, Effects& effects);
   void commit_if_idle(Nanos now_ns, Effects& effects);
   void drop_quiet(Nanos now_ns, Effects& effects);
@@ -132,6 +155,7 @@ class Owner {
   std::map<std::string, Bucket> buckets_;
   std::vector<LeaseAnswer> gathered_;   ///< released by the next commit
   std::vector<LeaseAnswer> in_flight_;  ///< released by the commit under way
+  Nanos wall_ns_ = 0;                   ///< of the event at hand; 0: not known
   std::uint64_t commit_id_ = 0;
   bool committing_ = false;
   bool resigned_ = false;

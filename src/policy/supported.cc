@@ -7,7 +7,8 @@
 namespace weir::policy {
 namespace {
 
-constexpr std::array kServed = {Algorithm::token_bucket};
+constexpr std::array kServed = {Algorithm::token_bucket, Algorithm::fixed_window,
+                                Algorithm::sliding_window};
 
 }  // namespace
 

@@ -110,6 +110,7 @@ actors::NodeConfig actor_config(const config::NodeConfig& config, const Topology
   node.topology = topology;
   node.terms.ttl_ns = config.lease_ttl_ns;
   node.terms.slew_permille = static_cast<std::uint32_t>(config.clock_slew_permille);
+  node.max_clock_error_ns = config.max_clock_error_ns;
   node.chaos = config.chaos;
   return node;
 }

@@ -15,6 +15,13 @@ class Book final : public ownership::LimitBook {
     if (!found || found->kind != policy::MatchedLimit::Kind::numbers) return std::nullopt;
     return found->numbers;
   }
+  std::optional<limit::WindowSpan> window(const BucketKey& bucket, Nanos wall_ns) const override {
+    const auto found = policy_->find(bucket.limit, bucket.customer);
+    if (!found || found->limit->algorithm != Algorithm::fixed_window) return std::nullopt;
+    const auto calendar = limit::Calendar::make(found->limit->window, found->limit->timezone);
+    if (!calendar) return std::nullopt;
+    return calendar->containing(wall_ns);
+  }
   std::uint64_t version() const override { return policy_->version(); }
 
  private:
@@ -346,7 +353,9 @@ void Node::step_owner(const ownership::OwnerKey& key, ownership::Owner::Event ev
   if (found == process_->owners.end()) return;
   const std::uint64_t activation = found->second.first;
   ownership::Owner::Effects did;
-  found->second.second->step(std::move(event), clock_.boot_ns(), did);
+  const Nanos wall_ns = clock_.wall_ns();
+  found->second.second->step(std::move(event),
+                             ownership::Instant{clock_.boot_ns(), wall_ns, wall_ns}, did);
   process_->host->owner_did(key, activation, std::move(did), clock_.boot_ns(), more);
   schedule_owner(key);
 }

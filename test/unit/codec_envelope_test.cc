@@ -47,6 +47,12 @@ LeaseAnswer sample_answer() {
           "eu-2"};
 }
 
+LeaseAnswer window_answer() {
+  LeaseAnswer answer = sample_answer();
+  answer.window_left_ns = 23 * kHour;
+  return answer;
+}
+
 Envelope sample_envelope() {
   Envelope envelope;
   envelope.from = "eu-1";
@@ -110,7 +116,8 @@ Envelope random_envelope(Random& random) {
                                       amount(),
                                       random.next(),
                                       {random.next(), "eu-1", random.next()},
-                                      random.chance(500) ? "eu-2" : ""});
+                                      random.chance(500) ? "eu-2" : "",
+                                      random.chance(500) ? amount() : 0});
   }
   for (auto n = random.below(3); n > 0; --n) {
     envelope.owner_queries.push_back(
@@ -135,6 +142,12 @@ void expect_refused(const char* field, Change change) {
 TEST(EnvelopeCodec, golden_bytes_are_for_ever) {
   auto vectors = test::read_vectors("envelopes.txt");
   EXPECT_EQ(test::to_hex(encode_envelope(sample_envelope())), test::to_hex(vectors["full"]));
+  Envelope window;
+  window.from = "eu-1";
+  window.to = "us-1";
+  window.lease_answers = {window_answer()};
+  EXPECT_EQ(test::to_hex(encode_envelope(window)), test::to_hex(vectors["window"]));
+  EXPECT_EQ(*decode_envelope(vectors["window"]), window);
   const auto decoded = decode_envelope(vectors["full"]);
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(*decoded, sample_envelope());

@@ -28,6 +28,18 @@ RecordStamp sample_stamp() {
   return {"0d7ba0ec-9d1e-4a6b-9c6e-2f1d8f3f0a11", 987654321, 1796000000000000000};
 }
 
+/// A day of Berlin with daylight saving in it, 23 hours long.
+StoredRecord window_record() {
+  StoredRecord record = sample_record();
+  record.ledger.level = 20;
+  record.ledger.fraction = 0;
+  record.ledger.numbers = {100, 0, 0};
+  record.ledger.window_start_ns = 1711839600 * kSecond;
+  record.ledger.window_end_ns = record.ledger.window_start_ns + 23 * kHour;
+  record.ledger.used = 40;
+  return record;
+}
+
 StoredRecord empty_record() {
   StoredRecord record;
   record.bucket = "bucket";
@@ -49,6 +61,11 @@ StoredRecord random_record(Random& random) {
     ledger.fraction = random.below(static_cast<std::uint64_t>(ledger.numbers.rate_period_ns));
   }
   ledger.policy_version = random.next();
+  if (random.chance(window ? 900 : 100)) {
+    ledger.window_start_ns = random.between(-kDay, INT64_MAX - kYear);
+    ledger.window_end_ns = ledger.window_start_ns + random.between(1, kYear);
+    ledger.used = random.between(0, INT64_MAX);
+  }
   std::int64_t out = 0;
   const auto count = random.below(kMaxLesseesPerRecord + 1);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -81,6 +98,9 @@ TEST(RecordCodec, golden_bytes_are_for_ever) {
   const auto full = encode_record(sample_record(), sample_stamp());
   EXPECT_EQ(test::to_hex(full), test::to_hex(vectors["full"]));
   EXPECT_EQ(test::to_hex(encode_record(empty_record(), {})), test::to_hex(vectors["empty"]));
+  EXPECT_EQ(test::to_hex(encode_record(window_record(), sample_stamp())),
+            test::to_hex(vectors["window"]));
+  EXPECT_EQ(decode_record("bucket", vectors["window"])->record, window_record());
   const auto decoded = decode_record("bucket", vectors["full"]);
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(*decoded, (DecodedRecord{sample_record(), sample_stamp()}));
@@ -154,6 +174,15 @@ TEST(RecordCodec, refuses_impossible_lessees) {
 }
 
 TEST(RecordCodec, refuses_impossible_stamps_and_formats) {
+  auto window = window_record();
+  window.ledger.window_end_ns = window.ledger.window_start_ns;
+  expect_refused(window, "window_end_ns");
+  window = window_record();
+  window.ledger.used = -1;
+  expect_refused(window, "used");
+  window = empty_record();
+  window.ledger.used = 1;
+  expect_refused(window, "used");
   expect_refused(sample_record(), {"boot", 0, -1}, "wall_ns");
   expect_refused(sample_record(), {std::string(65, 'x'), 0, 0}, "boot_id");
   std::string bytes = encode_record(sample_record(), sample_stamp());

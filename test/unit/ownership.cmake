@@ -1,1 +1,2 @@
-weir_test(NAME ownership_test LABEL unit SOURCES ownership_host_test.cc ownership_owner_test.cc DEPS ownership store_twins)
+weir_test(NAME ownership_test LABEL unit SOURCES ownership_host_test.cc ownership_owner_test.cc
+  ownership_window_test.cc DEPS ownership store_twins)
