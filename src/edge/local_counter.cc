@@ -48,9 +48,10 @@ void LocalCounter::change(Algorithm algorithm, const LimitNumbers& numbers, Now 
   }
   if (algorithm == Algorithm::fixed_window) {
     const bool goes_on = left_ && now.wall_ns < left_->span().end_ns;
-    state_ = goes_on ? *left_ : FixedWindow(numbers.capacity);
+    FixedWindow window = goes_on ? *left_ : FixedWindow(numbers.capacity);
+    if (!goes_on) window.carry(carried);
+    state_ = window;
     left_.reset();
-    std::get<FixedWindow>(state_).carry(carried);
     return;
   }
   const std::int64_t most = std::clamp<std::int64_t>(carried, 0, numbers.capacity);
@@ -67,8 +68,12 @@ void LocalCounter::change(Algorithm algorithm, const LimitNumbers& numbers, Now 
 
 LocalCounter::Outcome LocalCounter::take(std::int64_t cost, Now now) {
   if (auto* window = std::get_if<FixedWindow>(&state_)) return window->take(cost, now.wall_ns);
-  if (auto* sliding = std::get_if<SlidingWindow>(&state_)) return sliding->take(cost, now.boot_ns);
-  return std::get<TokenBucket>(state_).take(cost, now.boot_ns);
+  auto* sliding = std::get_if<SlidingWindow>(&state_);
+  const Outcome outcome = sliding != nullptr
+                              ? sliding->take(cost, now.boot_ns)
+                              : std::get<TokenBucket>(state_).take(cost, now.boot_ns);
+  if (outcome.allowed && left_) left_->carry(cost);
+  return outcome;
 }
 
 LocalCounter::Outcome LocalCounter::peek(std::int64_t cost, Now now) const {
@@ -82,6 +87,7 @@ LocalCounter::Outcome LocalCounter::peek(std::int64_t cost, Now now) const {
 }
 
 void LocalCounter::give_back(std::int64_t tokens, Now now) {
+  if (left_) left_->give_back(tokens);
   if (auto* window = std::get_if<FixedWindow>(&state_)) {
     window->give_back(tokens);
   } else if (auto* sliding = std::get_if<SlidingWindow>(&state_)) {

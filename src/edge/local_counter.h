@@ -49,7 +49,8 @@ class LocalCounter {
   void change(Algorithm algorithm, const LimitNumbers& numbers, Now now);
 
   State state_;
-  std::unique_ptr<limit::FixedWindow> left_;  ///< the window that another algorithm took over from
+  std::unique_ptr<limit::FixedWindow> left_;  ///< the window that another algorithm took over from;
+                                              ///< it counts on
 };
 
 }  // namespace weir::edge

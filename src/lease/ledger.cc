@@ -45,7 +45,8 @@ Ledger::Ledger(std::string bucket, const LedgerRecord& record, Nanos age_ns, Lea
     window_ = {{record.window_start_ns, record.window_end_ns}, record.used};
   }
   clamp();
-  advance(now_ns);
+  // Of a window the time since is replayed once it is known when it ended.
+  if (!windowed()) advance(now_ns);
 }
 
 std::int64_t Ledger::outstanding() const {
@@ -76,8 +77,11 @@ std::int64_t Ledger::ceiling() const {
 /// the very end of a window.
 bool Ledger::may_extend() const {
   const bool fits = !exceeds() || WEIR_MUTANT(excess_extended);
-  return fits && (!windowed() || ttl_ns() >= kShortestLeaseNs);
+  return fits && !ends_soon();
 }
+
+/// True when a lease would end with its window before it is of use.
+bool Ledger::ends_soon() const { return windowed() && ttl_ns() < kShortestLeaseNs; }
 
 /// How long a lease lasts from now on: at most to the end of its window (H2).
 Nanos Ledger::ttl_ns() const {
@@ -157,12 +161,13 @@ Ledger::Outcome Ledger::request(const LeaseRequest& request, Nanos now_ns) {
 /// gets one (D3); the others hear `unknown`. Null: `out` has the answer.
 Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns, Outcome& out) {
   const auto found = entries_.find(request.lessee);
-  if (found != entries_.end()) return &found->second;
+  const bool outlived = found != entries_.end() && found->second.sequence == kOutlivedSequence;
+  if (found != entries_.end() && !outlived) return &found->second;
   Entry fresh;
   fresh.expires_ns = lease_end_ns(now_ns);
   fresh.heard_ns = now_ns;
   const bool has_history = request.held != 0 || request.spent_total != 0 || request.given_back != 0;
-  if (has_history && !WEIR_MUTANT(breach_credited)) {
+  if (outlived || (has_history && !WEIR_MUTANT(breach_credited))) {
     out.now.push_back(answer(request.lessee, fresh, LeaseStatus::unknown));
     out.now.back().sequence = request.sequence;
     return nullptr;

@@ -8,12 +8,13 @@
 //
 // Invariant after every call, asserted: 0 <= level <= max(0, capacity - outstanding()).
 //
-// Calendar windows (numbers without rate and period; PROTOCOL H): level = quota - used - outstanding within
-// the window in force, nothing flows in. The grantor tells the wall clock with `set_wall` before it
-// calls anything else, and opens the next window when `wants_window`. A lease ends with its window;
-// at that end every entry whose lease ends with it goes, so nothing of the old window is ever
-// credited to the new one. A lease that outlives its window (granted by a token bucket before, or
-// under a clock that was stepped since) counts against the new one.
+// Calendar windows (numbers without rate and period; PROTOCOL H): level = quota - used -
+// outstanding within the window in force, nothing flows in. The grantor tells the wall clock with
+// `set_wall` before it calls anything else, and opens the next window when `wants_window`. A lease
+// ends with its window; at that end every entry whose lease ends with it goes, so nothing of the
+// old window is ever credited to the new one. A lease that outlives its window (granted by a token
+// bucket before, or under a clock that was stepped since) counts against the new one until it
+// expires, and its lessee hears `unknown`. Before the wall clock is told a window grants nothing.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +62,10 @@ inline constexpr Nanos kComeBackNs = 1200 * kMillisecond;
 
 /// No lease is granted for less than this before the end of its window: it would arrive dead.
 inline constexpr Nanos kShortestLeaseNs = 10 * kMillisecond;
+
+/// The sequence of an entry whose lease outlived its window: no request is younger, so what its
+/// lessee says is never booked. Stored like any other.
+inline constexpr std::uint64_t kOutlivedSequence = UINT64_MAX;
 
 /// What a grantor does with one bucket.
 class Ledger {
@@ -173,6 +178,7 @@ class Ledger {
   bool exceeds() const { return outstanding() > room(); }
   bool may_extend() const;
   Nanos ttl_ns() const;
+  bool ends_soon() const;
   Nanos lease_end_ns(Nanos now_ns) const;
   void extend(Entry& entry, LeaseAnswer& answer, Nanos now_ns) const;
 
@@ -207,7 +213,7 @@ class Ledger {
   limit::Level level_;
   Nanos as_of_ns_ = 0;
   std::optional<CalendarWindow> window_;
-  Nanos wall_ahead_ns_ = 0;   ///< the wall clock less the boot clock, as last told
+  std::optional<Nanos> wall_ahead_ns_;  ///< the wall clock less the boot clock, as last told
   std::int64_t carried_ = 0;  ///< spent lately as a token bucket; the first window begins with it
   Entries entries_;
   LesseeId turn_;  ///< who got the last odd token; the next in order gets the next

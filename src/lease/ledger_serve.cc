@@ -46,6 +46,7 @@ std::int64_t Ledger::portion() const {
 
 /// Demand of those who wait or hold tokens is at least one and a quarter times the rate.
 bool Ledger::is_overloaded() const {
+  if (windowed()) return false;
   Wide demand = 0;
   for (const auto& [lessee, entry] : entries_) {
     if (entry.parked || entry.outstanding > 0) demand += entry.rate_per_s;
@@ -184,7 +185,7 @@ void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& 
     out.now.push_back(answer(lessee, entry, LeaseStatus::ask_again));
     return;
   }
-  if (!may_extend()) return;
+  if (ends_soon()) return;
   const std::int64_t tokens = entry.credit;
   unpark(entry);
   level_.tokens -= tokens;
@@ -225,7 +226,8 @@ void Ledger::recall_idle(Nanos now_ns, Outcome& out) {
   if (missing > 0 && time_to_room(add_saturating(reserved(), missing), now_ns) < kPortionNs) return;
   if (missing == 0 && !exceeds()) return;
   for (auto& [lessee, entry] : entries_) {
-    if (entry.outstanding == 0 || (entry.parked && !exceeds())) continue;
+    if (entry.outstanding == 0 || entry.sequence == kOutlivedSequence) continue;
+    if (entry.parked && !exceeds()) continue;
     if (entry.recalled_ns > now_ns - kRecallEveryNs) continue;
     entry.recalled_ns = now_ns;
     out.now.push_back(answer(lessee, entry, LeaseStatus::recall));

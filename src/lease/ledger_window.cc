@@ -15,8 +15,8 @@ void Ledger::set_wall(Nanos wall_ns, Nanos now_ns) {
 }
 
 Nanos Ledger::window_left_ns(Nanos now_ns) const {
-  if (!window_) return 0;
-  const Nanos wall_ns = add_saturating(now_ns, wall_ahead_ns_);
+  if (!window_ || !wall_ahead_ns_) return 0;
+  const Nanos wall_ns = add_saturating(now_ns, *wall_ahead_ns_);
   return std::max<Nanos>(0, subtract_saturating(window_->span.end_ns, wall_ns));
 }
 
@@ -30,24 +30,28 @@ void Ledger::count_used(std::int64_t spent, std::int64_t given_back) {
 }
 
 /// Drops the entries of all leases that end with the window at `end_ns` (boot clock). The lessee of
-/// such a lease has stopped by then: the grantor counts it for its own margins longer. Who waits
-/// begins anew.
+/// such a lease has stopped by then: the grantor counts it for its own margins longer. What
+/// outlives the window stays out, but nothing that its lessee reports is credited any more. Who
+/// waits begins anew.
 void Ledger::leave_window(Nanos end_ns, Outcome& out) {
   const Nanos margin_ns = terms_.grantor_ns() - terms_.ttl_ns;
   for (auto it = entries_.begin(); it != entries_.end();) {
-    const Entry& entry = it->second;
+    Entry& entry = it->second;
+    if (entry.parked) out.now.push_back(answer(it->first, entry, LeaseStatus::unknown));
     if (entry.outstanding > 0 && entry.expires_ns > add_saturating(end_ns, margin_ns)) {
+      unpark(entry);
+      entry.want = entry.need = 0;
+      entry.sequence = kOutlivedSequence;
       ++it;
       continue;
     }
-    if (entry.parked) out.now.push_back(answer(it->first, entry, LeaseStatus::unknown));
     counters_.burnt += static_cast<std::uint64_t>(entry.outstanding);
     it = entries_.erase(it);
   }
 }
 
 Ledger::Outcome Ledger::open_window(const limit::WindowSpan& span, Nanos now_ns) {
-  WEIR_ASSERT(windowed());
+  WEIR_ASSERT(windowed() && wall_ahead_ns_);
   Outcome out;
   const bool follows = window_.has_value();
   limit::WindowSpan opened = span;
@@ -55,7 +59,7 @@ Ledger::Outcome Ledger::open_window(const limit::WindowSpan& span, Nanos now_ns)
   if (opened.end_ns <= opened.start_ns) return out;
   // In time order (D5): what ended before the new window is the old one's, what ends later counts
   // here.
-  const Nanos begin_ns = std::min(now_ns, subtract_saturating(opened.start_ns, wall_ahead_ns_));
+  const Nanos begin_ns = std::min(now_ns, subtract_saturating(opened.start_ns, *wall_ahead_ns_));
   if (follows) {
     advance(begin_ns);
     leave_window(begin_ns, out);

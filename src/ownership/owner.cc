@@ -221,6 +221,27 @@ Nanos Owner::next_deadline() const {
   return next_ns;
 }
 
+namespace {
+
+void fill_level(const lease::Ledger& ledger, Nanos now_ns, BucketView& view) {
+  const std::int64_t ceiling = std::max<std::int64_t>(0, view.capacity - view.outstanding);
+  if (ledger.windowed()) {
+    view.reset_ns = ledger.window_left_ns(now_ns);
+    view.level = view.reset_ns > 0 ? ledger.level() : ceiling;  // else the next begins when asked
+    if (view.level < view.capacity) view.next_token_ns = view.reset_ns;
+    return;
+  }
+  const Nanos elapsed_ns = now_ns - ledger.as_of_ns();
+  const auto level = limit::refill(ledger.exact_level(), ledger.numbers(), elapsed_ns, ceiling);
+  view.level = level.tokens;
+  view.reset_ns = limit::time_until(level, ledger.numbers(), view.capacity);
+  if (level.tokens < ceiling) {
+    view.next_token_ns = limit::time_until(level, ledger.numbers(), level.tokens + 1);
+  }
+}
+
+}  // namespace
+
 std::vector<BucketView> Owner::view(Nanos now_ns) const {
   std::vector<BucketView> views;
   for (const auto& [name, bucket] : buckets_) {
@@ -230,15 +251,7 @@ std::vector<BucketView> Owner::view(Nanos now_ns) const {
     view.bucket = name;
     view.capacity = ledger.numbers().capacity;
     view.outstanding = ledger.outstanding();
-    const std::int64_t ceiling = std::max<std::int64_t>(0, view.capacity - view.outstanding);
-    const Nanos elapsed_ns = now_ns - ledger.as_of_ns();
-    const auto level = limit::refill(ledger.exact_level(), ledger.numbers(), elapsed_ns, ceiling);
-    view.level = level.tokens;
-    view.reset_ns = ledger.windowed() ? ledger.window_left_ns(now_ns)
-                                      : limit::time_until(level, ledger.numbers(), view.capacity);
-    if (level.tokens < ceiling) {
-      view.next_token_ns = limit::time_until(level, ledger.numbers(), level.tokens + 1);
-    }
+    fill_level(ledger, now_ns, view);
     for (const auto& lessee : ledger.lessees()) {
       if (lessee.outstanding == 0) continue;
       view.lessees.push_back(

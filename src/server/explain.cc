@@ -130,6 +130,13 @@ std::optional<Standing> standing_of(const ExplainFacts& facts, const LimitDefini
   return Standing{view->level, up_to_ms(view->next_token_ns), up_to_ms(view->reset_ns)};
 }
 
+/// `600/min`, or `100 per day (Europe/Berlin)`.
+std::string pace_text(const LimitDefinition& limit, const LimitNumbers& numbers) {
+  if (limit.algorithm != Algorithm::fixed_window) return rate_text(numbers);
+  return std::to_string(numbers.capacity) + " per " + to_string(limit.window) + " (" +
+         limit.timezone + ")";
+}
+
 class Explanation {
  public:
   Explanation(const ExplainFacts& facts, const regions::Placement& placement)
@@ -186,7 +193,7 @@ class Explanation {
       return object;
     }
     object["limit"] = matched.numbers.capacity;
-    object["rate"] = rate_text(matched.numbers);
+    object["rate"] = pace_text(limit, matched.numbers);
     std::string bucket;
     facts_.policy->append_bucket_key(limit, facts_.check, facts_.region, bucket);
     object["bucket"] = bucket_json(bucket);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <map>
 
@@ -15,6 +16,7 @@ namespace {
 
 using LimitOverNodes = ClusterTest;
 using OneEdge = ClusterTest;
+using CalendarWindow = ClusterTest;
 
 constexpr const char* kProofPolicy =
     "version: 1\n"
@@ -102,6 +104,46 @@ TEST_F(LimitOverNodes, TwoClientProcessesGetTheQuotaAndNoMore) {
   std::cout << "lease requests: " << requests << " for " << history.size() << " checks, "
             << requests * 1000 / static_cast<double>(history.size()) << " permille\n";
   EXPECT_GT(requests, 0);
+}
+
+/// What is left of this minute, UTC.
+std::int64_t left_of_minute_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return 60'000 - std::chrono::duration_cast<std::chrono::milliseconds>(now).count() % 60'000;
+}
+
+TEST_F(CalendarWindow, AQuotaPerMinuteIsAdmittedOncePerMinuteOverFiveNodes) {
+  constexpr std::int64_t kQuota = 30;
+  ASSERT_NO_FATAL_FAILURE(start(2, 5,
+                                "version: 1\nlimits:\n  - {name: minutely, scope: global, quota: "
+                                "30, window: minute, on_unreachable: deny}\n",
+                                patient_node()));
+  ASSERT_TRUE(eventually([] { return left_of_minute_ms() > 20'000; }));
+  for (int window = 0; window < (long_run() ? 2 : 1); ++window) {
+    std::int64_t allowed = 0;
+    Answer denied;
+    const std::int64_t left_ms = left_of_minute_ms();
+    for (const Endpoint& node : http()) {
+      EXPECT_TRUE(eventually([&] {
+        denied = check(node, "acme");
+        if (denied.allowed()) ++allowed;
+        return denied.status == 429 && denied.word("source") == "owner";
+      }));
+    }
+    ASSERT_LT(left_of_minute_ms(), left_ms) << "the machine is too slow to see this";
+    EXPECT_EQ(allowed, kQuota);
+    EXPECT_EQ(denied.number("limit"), kQuota);
+    EXPECT_EQ(denied.number("remaining"), 0);
+    EXPECT_GE(denied.number("retry_after_ms"), left_of_minute_ms());
+    EXPECT_LE(denied.number("retry_after_ms"), left_ms);
+    EXPECT_LE(denied.number("reset_ms"), left_ms);
+    ASSERT_NE(denied.header("RateLimit-Policy"), nullptr);
+    EXPECT_EQ(*denied.header("RateLimit-Policy"), "\"minutely\";q=30;w=60");
+    ASSERT_NE(denied.header("Retry-After"), nullptr);
+    EXPECT_GE(std::stoll(*denied.header("Retry-After")) * 1000, left_of_minute_ms());
+    if (!long_run()) break;
+    ASSERT_TRUE(eventually([] { return left_of_minute_ms() > 59'000; }, kMinute));
+  }
 }
 
 TEST_F(OneEdge, CountsDownExactlyAndAdmitsAgainAfterRetryAfter) {

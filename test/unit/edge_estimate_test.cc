@@ -65,7 +65,7 @@ TEST(Estimate, StaysInRangeForAnyNumbers) {
             EXPECT_LE(about.remaining, capacity);
             EXPECT_GE(about.next_token_ns, 0);
             EXPECT_GE(about.reset_ns, about.next_token_ns);
-            EXPECT_GE(window_s(numbers), 1);
+            EXPECT_GE(window_s(LimitDefinition{}, numbers), 1);
           }
         }
       }
@@ -82,11 +82,21 @@ TEST(Milliseconds, AreRoundedUpAndNeverStaysNever) {
   EXPECT_EQ(to_ms(kForever), -1);
 }
 
-TEST(Window, IsTheCapacityOverTheRateInSecondsRoundedUp) {
-  EXPECT_EQ(window_s({100, 600, kMinute}), 10);
-  EXPECT_EQ(window_s({10, 1, 5 * kSecond}), 50);
-  EXPECT_EQ(window_s({1, 1000, kSecond}), 1);
-  EXPECT_EQ(window_s({11, 10, kSecond}), 2);
+TEST(WindowLength, IsTheCapacityOverTheRateInSecondsRoundedUp) {
+  const LimitDefinition limit;
+  EXPECT_EQ(window_s(limit, {100, 600, kMinute}), 10);
+  EXPECT_EQ(window_s(limit, {10, 1, 5 * kSecond}), 50);
+  EXPECT_EQ(window_s(limit, {1, 1000, kSecond}), 1);
+  EXPECT_EQ(window_s(limit, {11, 10, kSecond}), 2);
+}
+
+TEST(WindowLength, OfACalendarIsItsNominalLength) {
+  LimitDefinition limit;
+  limit.algorithm = Algorithm::fixed_window;
+  limit.window = Window::minute;
+  EXPECT_EQ(window_s(limit, {100, 0, 0}), 60);
+  limit.window = Window::day;
+  EXPECT_EQ(window_s(limit, {100, 0, 0}), 86'400);
 }
 
 }  // namespace

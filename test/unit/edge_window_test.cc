@@ -222,6 +222,21 @@ TEST(LocalCounterTest, WindowToBucketToWindowDoesNotGiveTwoQuotas) {
   EXPECT_TRUE(counter.take(10, now).allowed);
 }
 
+TEST(LocalCounterTest, WhatABucketSpendsWithinAWindowCountsInItOnce) {
+  const auto day = *limit::Calendar::make(Window::day, "UTC");
+  const LimitNumbers quota{100, 0, 0};
+  const LimitNumbers bucket{100, 1, kSecond};
+  const LocalCounter::Now now{kSecond, kDayNs};
+  LocalCounter counter(quota, now.boot_ns);
+  counter.keep(Algorithm::fixed_window, quota, &day, now);
+  EXPECT_TRUE(counter.take(30, now).allowed);
+  counter.keep(Algorithm::token_bucket, bucket, nullptr, now);
+  EXPECT_TRUE(counter.take(20, now).allowed);
+  counter.give_back(5, now);
+  counter.keep(Algorithm::fixed_window, quota, &day, now);
+  EXPECT_EQ(counter.about(now).remaining, 55);
+}
+
 TEST(LocalCounterTest, WhatIsSpentStaysSpentAcrossAlgorithms) {
   const LimitNumbers numbers{10, 10, kSecond};
   const LocalCounter::Now now{kSecond, kDayNs};

@@ -276,7 +276,7 @@ TEST(Random, FreePlusOutNeverExceedsTheCapacityLessWhatWasSpent) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    const LimitNumbers numbers{random.between(1, 200), 0, 0};  // no refill: an exact sum
+    const LimitNumbers numbers{random.between(1, 200), 0, kSecond};  // no refill: an exact sum
     Ledger ledger = full_ledger(numbers);
     struct Lessee {
       std::uint64_t sequence = 0;

@@ -331,6 +331,42 @@ TEST(OwnerWindow, ABucketThatBecomesAWindowKeepsWhatIsOut) {
   EXPECT_EQ(grantor.draw(40).granted, 40);
 }
 
+TEST(OwnerWindow, WhatOutlivesItsWindowIsNeverCreditedToTheNext) {
+  Grantor grantor(token_bucket(1), kDayNs + kDay - kSecond);
+  EXPECT_EQ(grantor.draw(60).granted, 60);  // for five seconds
+  grantor.change(windows(Window::day, "UTC", kQuota, 2));
+  grantor.pass(kSecond);
+  EXPECT_EQ(grantor.drain(), 40);
+  const std::uint64_t outlived = grantor.incarnation;
+  grantor.incarnation = 1;
+  EXPECT_EQ(grantor.report(0, 60, 60).status, LeaseStatus::unknown);
+  grantor.start();
+  EXPECT_EQ(grantor.report(0, 60, 60).status, LeaseStatus::unknown);
+  grantor.incarnation = outlived;
+  EXPECT_EQ(grantor.drain(), 0);
+}
+
+TEST(OwnerWindow, ASuccessorCountsWhatOutlivedTheWindowBeforeItExpired) {
+  Grantor grantor(token_bucket(1), kDayNs + kDay - kSecond);
+  EXPECT_EQ(grantor.draw(60).granted, 60);  // for five seconds, spent after midnight
+  grantor.change(windows(Window::day, "UTC", kQuota, 2));
+  EXPECT_EQ(grantor.draw(1).granted, 1);
+  grantor.pass(kMinute);
+  grantor.start();
+  EXPECT_EQ(grantor.drain(), 40);
+}
+
+TEST(OwnerWindow, AStoredWindowGrantsNothingUntilTheClockIsKnown) {
+  Grantor grantor(windows(Window::day));
+  EXPECT_EQ(grantor.spend(10), 10);
+  grantor.start();
+  const Nanos wall_ns = grantor.wall_ns;
+  grantor.wall_ns = 0;
+  EXPECT_EQ(grantor.draw(1).granted, 0);
+  grantor.wall_ns = wall_ns;
+  EXPECT_EQ(grantor.drain(), 89);  // one went to the first, who waited
+}
+
 TEST(OwnerWindow, DaysOfDaylightSavingHave23And25Hours) {
   const Nanos sunday_ns = kDayNs + 23 * kHour;  // midnight in Berlin
   Grantor spring(windows(Window::day, "Europe/Berlin"), sunday_ns);

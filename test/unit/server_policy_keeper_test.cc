@@ -99,11 +99,13 @@ TEST_F(PolicyKeeperTest, ReportsEveryMistakeWithItsPlace) {
   EXPECT_NE(error.back(), '\n');
 }
 
-TEST_F(PolicyKeeperTest, RefusesAnAlgorithmThatIsNotServed) {
+TEST_F(PolicyKeeperTest, TakesEveryAlgorithm) {
   PolicyKeeper keeper(path(), clock_);
-  std::ofstream(path()) << "version: 1\nlimits:\n  - {name: m, scope: global, quota: 9, window: "
-                           "month}\n";
-  EXPECT_FALSE(keeper.reload());
+  std::ofstream(path()) << "version: 1\nlimits:\n"
+                           "  - {name: m, scope: global, quota: 9, window: month}\n"
+                           "  - {name: b, scope: global, rate: 9/s}\n"
+                           "  - {name: s, scope: node, algorithm: sliding_window, rate: 9/s}\n";
+  EXPECT_TRUE(keeper.reload());
 }
 
 }  // namespace
