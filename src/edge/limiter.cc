@@ -154,7 +154,10 @@ lease::Holder::Demand Limiter::Impl::demand(Stripe& stripe, const Entry& entry, 
 void Limiter::Impl::reschedule(Stripe& stripe, Entry& entry, Nanos now_ns) {
   const auto wanted = demand(stripe, entry, now_ns, true);
   Nanos next_ns = entry.holder.next_deadline(wanted, config_.terms, now_ns);
-  if (!wanted.leave) next_ns = std::min(next_ns, add_saturating(entry.used_ns, idle_ns_));
+  // Whoever has a check waiting does not leave, however long that takes.
+  if (!wanted.leave && !entry.queue) {
+    next_ns = std::min(next_ns, add_saturating(entry.used_ns, idle_ns_));
+  }
   if (wanted.leave && entry.holder.empty()) {
     next_ns = entry.evicted
                   ? now_ns

@@ -22,24 +22,36 @@ const std::string& Router::target(const RegisterId& reg, Nanos now_ns) {
   if (route.node.empty()) next_in_rank(reg, route);
   if (route.silent_since_ns == 0) {
     route.silent_since_ns = now_ns;
-  } else if (now_ns - route.silent_since_ns >= kRouteSilenceNs) {
+  } else if (now_ns - route.silent_since_ns >= std::max(kRouteSilenceNs, 2 * slowest_ns_)
+                                                   << route.silences) {
     next_in_rank(reg, route);
     route.silent_since_ns = now_ns;
     route.redirects = 0;
+    route.silences = std::min(route.silences + 1, kMaxSilenceDoublings);
   }
   return route.node;
 }
 
-void Router::heard(const RegisterId& reg, const std::string& from) {
-  Route& route = routes_[reg];
-  route.node = from;
+void Router::answered(Route& route, Nanos now_ns) {
+  if (route.silent_since_ns != 0) {
+    slowest_ns_ = std::max(now_ns - route.silent_since_ns, slowest_ns_ - slowest_ns_ / 8);
+  }
   route.silent_since_ns = 0;
+  route.silences = 0;
+}
+
+void Router::heard(const RegisterId& reg, const std::string& from, Nanos now_ns) {
+  Route& route = routes_[reg];
+  answered(route, now_ns);
+  route.node = from;
   route.redirects = 0;
 }
 
-bool Router::redirected(const RegisterId& reg, const std::string& from, const std::string& hint) {
+bool Router::redirected(const RegisterId& reg, const std::string& from, const std::string& hint,
+                        Nanos now_ns) {
   Route& route = routes_[reg];
   if (route.node != from) return false;
+  answered(route, now_ns);
   if (hint.empty() || hint == from) {
     next_in_rank(reg, route);
     return false;

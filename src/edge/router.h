@@ -12,8 +12,11 @@
 
 namespace weir::edge {
 
-/// Without a word for this long after the first unanswered request, the next in rank is tried.
+/// Without a word for this long after the first unanswered request, and for twice the slowest
+/// answer of late, the next in rank is tried; each further silence lasts twice as long.
 inline constexpr Nanos kRouteSilenceNs = 150 * kMillisecond;
+/// Doublings of the silence at most.
+inline constexpr int kMaxSilenceDoublings = 4;
 
 class Router {
  public:
@@ -24,9 +27,10 @@ class Router {
   /// The node to send to now. Empty: the topology has none.
   const std::string& target(const RegisterId& reg, Nanos now_ns);
   /// An owner (or its relay) spoke.
-  void heard(const RegisterId& reg, const std::string& from);
+  void heard(const RegisterId& reg, const std::string& from, Nanos now_ns);
   /// `from` does not own it; `hint` does, if it is not empty. True: ask again at once.
-  bool redirected(const RegisterId& reg, const std::string& from, const std::string& hint);
+  bool redirected(const RegisterId& reg, const std::string& from, const std::string& hint,
+                  Nanos now_ns);
   /// Another topology: guesses start anew.
   void reset(Replicas replicas);
 
@@ -35,11 +39,14 @@ class Router {
     std::string node;
     Nanos silent_since_ns = 0;  ///< 0: nothing unanswered
     int redirects = 0;          ///< in a row
+    int silences = 0;           ///< in a row
   };
   void next_in_rank(const RegisterId& reg, Route& route) const;
+  void answered(Route& route, Nanos now_ns);
 
   Replicas replicas_;
   std::map<RegisterId, Route> routes_;
+  Nanos slowest_ns_ = 0;  ///< answer; forgotten by an eighth with each further one
 };
 
 }  // namespace weir::edge

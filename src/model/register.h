@@ -35,12 +35,13 @@ struct StoreMark {
   friend auto operator<=>(const StoreMark&, const StoreMark&) = default;
 };
 
-/// "Promise me to refuse every lower epoch." With `first_start`: and to start this register with
-/// exactly these stores (C3).
+/// "Promise me to refuse every lower epoch." With `first_start`: and join these stores, with which
+/// this register is to start. With `begin` as well: all of them have joined, vote (C3).
 struct Prepare {
   RegisterId reg;
   Epoch epoch;
   std::vector<StoreMark> first_start;
+  bool begin = false;
   std::vector<StoreMark> known;  ///< store numbers to be noted with the promise (C2)
 
   friend bool operator==(const Prepare&, const Prepare&) = default;
@@ -53,10 +54,9 @@ struct Promise {
   Epoch highest;  ///< the promise in force; above `epoch` when refused
   StoreMark store;
   bool votes = false;
-  bool untouched = false;  ///< has never voted in this register nor joined a list
   std::uint64_t generation = 0;
   std::vector<StoreMark> known;        ///< the highest number known of each store of the set
-  std::vector<StoreMark> first_start;  ///< the list it has joined, if any
+  std::vector<StoreMark> first_start;  ///< the list it has joined, or votes by
 
   friend bool operator==(const Promise&, const Promise&) = default;
 };

@@ -311,19 +311,29 @@ void Host::on_beat(const std::string& from, const Beat& beat, Nanos now_ns, Effe
   number_store(out);
 }
 
-/// A store without a number takes the one above what a majority of its peers knows of it (C2).
-void Host::number_store(Effects& out) {
-  if (replica_.own().number != 0 || numbering_) return;
-  std::size_t heard = 0;
-  std::size_t others = 0;
-  for (const std::string& node : owner_nodes_) {
-    if (node == config_.self) continue;
-    ++others;
+/// Whether enough others of this set were heard that one of them is among those who noted this
+/// node's last number: a majority of the set, without this node (C2).
+bool Host::heard_enough(const std::vector<std::string>& set) const {
+  if (std::find(set.begin(), set.end(), config_.self) == set.end()) return true;
+  const auto heard = std::count_if(set.begin(), set.end(), [&](const std::string& node) {
     // Only a beat sets an incarnation: a peer that was merely sent to has said nothing.
     const auto peer = peers_.find(node);
-    if (peer != peers_.end() && peer->second.incarnation != 0) ++heard;
+    return node != config_.self && peer != peers_.end() && peer->second.incarnation != 0;
+  });
+  return static_cast<std::size_t>(heard) >= set.size() - 1 - set.size() / 2;
+}
+
+/// A store without a number takes the one above the highest that its peers noted of it (C2).
+void Host::number_store(Effects& out) {
+  if (replica_.own().number != 0 || numbering_) return;
+  if (!heard_enough(owner_nodes_)) return;
+  for (const auto& [reg, seat] : seats_) {
+    const Quorums quorums = quorums_of_(reg);
+    if (!std::all_of(quorums.sets.begin(), quorums.sets.end(),
+                     [&](const auto& set) { return heard_enough(set); })) {
+      return;
+    }
   }
-  if (others > 0 && heard * 2 <= others) return;
   numbering_ = true;
   out.number = number_of(known_, config_.self) + 1;
   replica_.set_number(out.number);

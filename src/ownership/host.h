@@ -175,6 +175,7 @@ class Host {
   void requeue(Place& place);
   void send_beats(Nanos now_ns, Effects& out);
   Seat::Claim claim_of(const RegisterId& reg) const;
+  bool heard_enough(const std::vector<std::string>& set) const;
   void number_store(Effects& out);
   void stop_owners(const RegisterId& reg, Effects& out);
   Places::iterator serve(const RegisterId& reg, Nanos now_ns);

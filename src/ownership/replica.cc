@@ -66,10 +66,13 @@ void Replica::answer_after(Write write, const std::string& to, RegisterMessage m
   out.writes.push_back(std::move(write));
 }
 
-bool Replica::joins(const RegisterState& state, const std::vector<StoreMark>& list) const {
-  if (!state.first_start.empty()) return state.first_start == list;
-  if (state.votes || own_.number == 0) return false;
-  return std::find(list.begin(), list.end(), own_) != list.end();
+/// Whether this store may do what a prepare with a list asks (C3): joining is not voting, and a
+/// store that does not vote may join a later list; it votes by the list that it has joined.
+bool Replica::follows(const RegisterState& state, const Prepare& message) const {
+  const std::vector<StoreMark>& list = message.first_start;
+  if (message.begin) return state.first_start == list;
+  return !state.votes && own_.number != 0 &&
+         std::find(list.begin(), list.end(), own_) != list.end();
 }
 
 void Replica::prepare(const std::string& from, const Prepare& message, Effects& out) {
@@ -80,12 +83,11 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
   reply.highest = held.promise;
   reply.store = own_;
   const bool starts = !message.first_start.empty();
-  if (!may_promise(held, message.epoch) || (starts && !joins(held, message.first_start))) {
+  if (!may_promise(held, message.epoch) || (starts && !follows(held, message))) {
     reply.votes = held.votes;
     reply.known = held.known;
     reply.first_start = held.first_start;
     reply.generation = held.generation;
-    reply.untouched = !held.votes && held.first_start.empty();
     refuse(from, std::move(reply), out);
     return;
   }
@@ -94,7 +96,7 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
   merge_marks(next.known, message.known);
   if (starts) {
     next.first_start = message.first_start;
-    next.votes = true;
+    next.votes = next.votes || message.begin || WEIR_MUTANT(votes_on_join);
     merge_marks(next.known, message.first_start);
   }
   if (WEIR_MUTANT(wiped_votes_at_once)) next.votes = true;
@@ -104,7 +106,6 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
   reply.known = next.known;
   reply.first_start = next.first_start;
   reply.generation = next.generation;
-  reply.untouched = !next.votes && next.first_start.empty();
   Write write;
   write.reg = message.reg;
   if (next != held) write.state = next;
@@ -235,6 +236,7 @@ void Replica::install(const std::string& from, const Install& message, Effects& 
   next.promise = message.epoch;
   if (message.admit) {
     next.votes = true;
+    next.first_start.clear();
     merge_marks(next.known, {own_});
   }
   Write write;
@@ -290,11 +292,17 @@ void Replica::stored(std::uint64_t token, Effects& out) {
   std::erase_if(accepting_, [&](const auto& item) { return item.second.token <= token; });
 }
 
+/// Answers behind it in the same register took it for granted (the same accept, sent again, writes
+/// nothing): they are dropped with it, and asked for again.
 void Replica::failed(std::uint64_t token) {
-  for (const Pending& pending : pending_) {
-    if (pending.token == token) unsure_.insert(pending.reg);
-  }
-  std::erase_if(pending_, [&](const Pending& pending) { return pending.token == token; });
+  const auto failed = std::find_if(pending_.begin(), pending_.end(),
+                                   [&](const Pending& pending) { return pending.token == token; });
+  if (failed == pending_.end()) return;
+  const RegisterId reg = failed->reg;
+  unsure_.insert(reg);
+  std::erase_if(pending_, [&](const Pending& pending) {
+    return pending.reg == reg && pending.token >= token;
+  });
   std::erase_if(accepting_, [&](const auto& item) { return item.second.token == token; });
 }
 

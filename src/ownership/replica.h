@@ -93,7 +93,7 @@ class Replica {
   void fill(RegisterMessage& message) const;
   /// The newest version of a bucket, stored or on its way; nothing when it cannot be read.
   std::optional<Version> newest(const RegisterId& reg, const std::string& bucket) const;
-  bool joins(const RegisterState& state, const std::vector<StoreMark>& list) const;
+  bool follows(const RegisterState& state, const Prepare& message) const;
 
   StoreMark own_;
   std::map<RegisterId, RegisterState> states_;

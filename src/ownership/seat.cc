@@ -159,6 +159,7 @@ void Seat::become_idle(Nanos not_before_ns, Effects& out) {
   gathered_records_ = 0;
   readings_.clear();
   learners_.clear();
+  renews_ = false;
   release_to_.clear();
 }
 
@@ -224,7 +225,9 @@ void Seat::start_prepare(Nanos now_ns, Effects& out) {
 
 void Seat::send_prepare(Nanos now_ns, Effects& out) {
   sent_ns_ = now_ns;
-  to_all(Prepare{reg_, epoch_, first_start_, announced_}, out);
+  const bool joins = phase_ == Phase::starting;
+  to_all(Prepare{reg_, epoch_, joins ? first_start_ : std::vector<StoreMark>{}, false, announced_},
+         out);
 }
 
 void Seat::on(const std::string& from, const Promise& reply, Nanos now_ns, Effects& out) {
@@ -233,7 +236,11 @@ void Seat::on(const std::string& from, const Promise& reply, Nanos now_ns, Effec
   const bool mine = reply.epoch == epoch_ && phase_ != Phase::idle && phase_ != Phase::polling;
   if (mine && reply.promised && reply.store.node == from) {
     merge_marks(known_, reply.known);
-    promises_[from] = reply;
+    // A store that votes goes on voting; an older word of it may come late.
+    Promise& held = promises_[from];
+    const bool votes = held.votes && held.store == reply.store;
+    held = reply;
+    held.votes = held.votes || votes;
     if (phase_ != Phase::active) conclude_promises(now_ns, out);
   }
   set_deadline(now_ns);
@@ -265,37 +272,53 @@ void Seat::conclude_promises(Nanos now_ns, Effects& out) {
     if (all_joined()) become_active(now_ns, out);
     return;
   }
-  if (quorums_.majority(voters())) {
-    become_active(now_ns, out);
-    return;
-  }
-  if (try_first_start(now_ns, out)) return;
-  // A list that an earlier candidate made is completed by those on it who have not joined yet.
+  // A store that votes by a list shows that all of it have joined (C3).
   for (const auto& [node, promise] : promises_) {
-    if (promise.first_start.empty()) continue;
-    for (const auto& [other, untouched] : promises_) {
-      if (!untouched.untouched) continue;
-      out.send.emplace_back(other, Prepare{reg_, epoch_, promise.first_start, announced_});
-    }
-    return;
+    if (promise.votes && !promise.first_start.empty()) first_start_ = promise.first_start;
+  }
+  if (bound_by_majority()) {
+    become_active(now_ns, out);
+  } else {
+    try_first_start(now_ns, out);
   }
 }
 
-/// C3: a register starts only when all of its set have promised and none has ever voted in it.
-bool Seat::try_first_start(Nanos now_ns, Effects& out) {
+/// A promise that makes an owner: of a store that votes, or that is on the list by which others do.
+bool Seat::bound(const Promise& promise) const {
+  if (!counts(promise.store)) return false;
+  return promise.votes || (!first_start_.empty() && promise.first_start == first_start_);
+}
+
+bool Seat::bound_by_majority() const {
+  std::set<std::string> nodes;
+  for (const auto& [node, promise] : promises_) {
+    if (bound(promise)) nodes.insert(node);
+  }
+  return quorums_.majority(nodes);
+}
+
+/// Bids those who have joined the list, but do not vote yet, to vote.
+void Seat::send_begin(Effects& out) {
+  for (const auto& [node, promise] : promises_) {
+    if (promise.votes || !bound(promise)) continue;
+    out.send.emplace_back(node, Prepare{reg_, epoch_, first_start_, true, announced_});
+  }
+}
+
+/// C3: a register starts only when all of its set have promised and none votes in it.
+void Seat::try_first_start(Nanos now_ns, Effects& out) {
   std::vector<StoreMark> list;
   for (const std::string& node : quorums_.members()) {
     const auto found = promises_.find(node);
     if (WEIR_MUTANT(started_by_majority) && found == promises_.end()) continue;
-    if (found == promises_.end() || !found->second.untouched) return false;
-    if (!counts(found->second.store)) return false;
+    if (found == promises_.end() || found->second.votes) return;
+    if (!counts(found->second.store)) return;
     list.push_back(found->second.store);
   }
-  if (list.size() * 2 <= quorums_.members().size()) return false;
+  if (list.size() * 2 <= quorums_.members().size()) return;
   first_start_ = std::move(list);
   phase_ = Phase::starting;
   send_prepare(now_ns, out);
-  return true;
 }
 
 bool Seat::all_joined() const {
@@ -313,6 +336,7 @@ void Seat::become_active(Nanos now_ns, Effects& out) {
   sent_ns_ = now_ns;
   out.activated = true;
   out.deposed = false;
+  send_begin(out);
 }
 
 /// Repeats what is unanswered; asks members that have not promised yet; teaches those that do not
@@ -327,9 +351,10 @@ void Seat::tick_active(Nanos now_ns, Effects& out) {
     for (const std::string& node : quorums_.members()) {
       const auto found = promises_.find(node);
       if (found == promises_.end() || !counts(found->second.store)) {
-        out.send.emplace_back(node, Prepare{reg_, epoch_, {}, announced_});
+        out.send.emplace_back(node, Prepare{reg_, epoch_, {}, false, announced_});
       }
     }
+    send_begin(out);
   }
   find_learners(now_ns, out);
   if (phase_ != Phase::active) return;

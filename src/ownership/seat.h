@@ -158,8 +158,11 @@ class Seat {
   void start_prepare(Nanos now_ns, Effects& out);
   void send_prepare(Nanos now_ns, Effects& out);
   void conclude_promises(Nanos now_ns, Effects& out);
-  bool try_first_start(Nanos now_ns, Effects& out);
+  void try_first_start(Nanos now_ns, Effects& out);
   bool all_joined() const;
+  bool bound(const Promise& promise) const;
+  bool bound_by_majority() const;
+  void send_begin(Effects& out);
   std::set<std::string> voters() const;
   bool complete() const;
   void become_active(Nanos now_ns, Effects& out);
@@ -199,7 +202,7 @@ class Seat {
   std::uint64_t token_ = 0;
   std::map<std::string, PollReply> poll_;
   std::map<std::string, Promise> promises_;
-  std::vector<StoreMark> first_start_;
+  std::vector<StoreMark> first_start_;  ///< being joined, or by which the stores of this epoch vote
   std::vector<StoreMark> known_;
   std::vector<StoreMark> announced_;  ///< the numbers that our prepare carried (C2)
 
@@ -210,6 +213,7 @@ class Seat {
   std::size_t gathered_records_ = 0;
   std::map<std::uint64_t, Reading> readings_;
   std::map<std::string, Learner> learners_;
+  bool renews_ = false;  ///< a new epoch is prepared as soon as nothing is being committed
   bool retiring_ = false;
   std::string release_to_;
 };

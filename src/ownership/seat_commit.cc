@@ -30,7 +30,8 @@ bool Seat::admitting() const {
 /// One commit in flight per register; what gathered meanwhile goes with the next (B7), as much of
 /// it as a frame has room for.
 void Seat::flush(Nanos now_ns, Effects& out) {
-  if (phase_ != Phase::active || commit_ || gathered_.empty() || admitting()) return;
+  if (phase_ != Phase::active || commit_ || gathered_.empty()) return;
+  if (renews_ || admitting()) return;
   Commit commit;
   commit.id = ++commit_id_;
   std::size_t bytes = 0;
@@ -151,12 +152,12 @@ void Seat::find_learners(Nanos now_ns, Effects& out) {
   for (const std::string& node : quorums_.members()) {
     const std::uint32_t number = number_of(known_, node);
     const auto promise = promises_.find(node);
-    const bool votes = promise != promises_.end() && promise->second.votes &&
-                       promise->second.store.number >= number;
+    const bool votes = promise != promises_.end() && bound(promise->second);
     if (votes || number == 0) continue;
     if (promise == promises_.end() || promise->second.store.number < number) continue;
     if (number_of(announced_, node) != number) {
-      if (commit_ || !gathered_.empty()) return;
+      renews_ = true;  // no commit starts from here on
+      if (commit_) return;
       become_idle(now_ns, out);
       start_prepare(now_ns, out);
       return;

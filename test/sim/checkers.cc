@@ -32,15 +32,30 @@ void BoundChecker::admitted(const std::string& bucket, const LimitNumbers& numbe
   totals_[bucket] += cost;
   limit::TokenBucket& should = ideal(bucket, numbers, true_ns);
   if (should.take(cost, true_ns).allowed) return;
+  std::int64_t& excused = given_back_[bucket];
+  const std::int64_t lacking = cost - should.level_at(true_ns).tokens;
+  if (lacking <= excused && should.take(cost - lacking, true_ns).allowed) {
+    excused -= lacking;
+    return;
+  }
   const auto key = decode_bucket_key(bucket);
   violated(true_ns, "limit " + (key ? key->limit + " of " + key->customer : bucket) + ": " +
                         std::to_string(cost) + " admitted where an ideal bucket holds " +
                         std::to_string(should.level_at(true_ns).tokens));
 }
 
-void BoundChecker::given_back(const std::string& bucket, const LimitNumbers& numbers,
-                              std::int64_t tokens, Nanos true_ns) {
-  ideal(bucket, numbers, true_ns).give_back(tokens, true_ns);
+void BoundChecker::booked(const std::string& bucket, const LimitNumbers& numbers, Nanos true_ns) {
+  limit::TokenBucket& should = ideal(bucket, numbers, true_ns);
+  const auto last = bookings_.find(bucket);
+  if (last != bookings_.end() && last->second.numbers != numbers) {
+    const Booking& before = last->second;
+    const LimitNumbers then = hurried(before.numbers, drift_ppm_);
+    const limit::Level slept = limit::refill({before.tokens, 0}, then, true_ns - before.true_ns,
+                                             std::max(before.tokens, then.capacity));
+    const std::int64_t left = slept.tokens + 1 - (admitted_tokens(bucket) - before.admitted);
+    should.give_back(std::max<std::int64_t>(0, left - should.level_at(true_ns).tokens), true_ns);
+  }
+  bookings_[bucket] = {numbers, should.level_at(true_ns).tokens, admitted_tokens(bucket), true_ns};
 }
 
 std::int64_t BoundChecker::admitted_tokens(const std::string& bucket) const {
@@ -48,14 +63,18 @@ std::int64_t BoundChecker::admitted_tokens(const std::string& bucket) const {
   return found == totals_.end() ? 0 : found->second;
 }
 
-void EpochChecker::committed(const std::string& node, const RegisterId& reg, const Epoch& epoch,
-                             Nanos true_ns) {
-  Epoch& highest = highest_[reg];
-  if (epoch < highest) {
-    violated(true_ns, node + " committed in " + to_string(reg) + " under " + to_string(epoch) +
-                          " after " + to_string(highest));
+void EpochChecker::accepted(const std::string& node, const RegisterId& reg, const Version& version,
+                            std::size_t replicas, Nanos true_ns) {
+  Register& seen = registers_[reg];
+  auto& nodes = seen.accepted[version];
+  nodes.insert(node);
+  if (nodes.size() * 2 <= replicas) return;
+  if (version.epoch < seen.highest) {
+    violated(true_ns, version.epoch.node + " committed in " + to_string(reg) + " under " +
+                          to_string(version.epoch) + " after " + to_string(seen.highest));
   }
-  highest = std::max(highest, epoch);
+  seen.highest = std::max(seen.highest, version.epoch);
+  seen.accepted.erase(seen.accepted.begin(), seen.accepted.upper_bound(version));
 }
 
 void PromiseChecker::bound_to(const std::string& node, std::uint64_t disk, const RegisterId& reg,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,14 +42,17 @@ class Checker {
 
 /// bound: for every bucket and every pair of instants, admitted <= capacity + rate x T. An ideal
 /// bucket in true time that may never be overdrawn says exactly that. Its rate is the owner's by
-/// the owner's clock, which may run fast by the declared drift.
+/// the owner's clock, which may run fast by the declared drift. A give-back is credited when the
+/// owner books it, which is some time after it was said: each excuses as many tokens once. A
+/// bucket that sleeps through changes of the policy is refilled by the numbers of its record.
 class BoundChecker final : public Checker {
  public:
   explicit BoundChecker(std::int64_t drift_ppm) : Checker("bound"), drift_ppm_(drift_ppm) {}
   void admitted(const std::string& bucket, const LimitNumbers& numbers, std::int64_t cost,
                 Nanos true_ns);
-  void given_back(const std::string& bucket, const LimitNumbers& numbers, std::int64_t tokens,
-                  Nanos true_ns);
+  void given_back(const std::string& bucket, std::int64_t tokens) { given_back_[bucket] += tokens; }
+  /// Its owner has stored the bucket's record.
+  void booked(const std::string& bucket, const LimitNumbers& numbers, Nanos true_ns);
   /// These numbers hold from now on (a policy change).
   void settle(const std::string& bucket, const LimitNumbers& numbers, Nanos true_ns) {
     ideal(bucket, numbers, true_ns);
@@ -61,16 +65,31 @@ class BoundChecker final : public Checker {
   std::int64_t drift_ppm_;
   std::map<std::string, limit::TokenBucket> ideal_;
   std::map<std::string, std::int64_t> totals_;
+  std::map<std::string, std::int64_t> given_back_;
+  struct Booking {
+    LimitNumbers numbers;
+    std::int64_t tokens = 0;  ///< of the ideal bucket then
+    std::int64_t admitted = 0;  ///< in all, then
+    Nanos true_ns = 0;
+  };
+  std::map<std::string, Booking> bookings_;
 };
 
-/// one committing epoch: once an epoch has committed in a register, no lower one does.
+/// one committing epoch: once a majority of stores has accepted a record under an epoch, none
+/// accepts one under a lower epoch in that register. (Its owner may hear of that much later.)
 class EpochChecker final : public Checker {
  public:
   EpochChecker() : Checker("one committing epoch") {}
-  void committed(const std::string& node, const RegisterId& reg, const Epoch& epoch, Nanos true_ns);
+  /// A store of `replicas` has accepted a record.
+  void accepted(const std::string& node, const RegisterId& reg, const Version& version,
+                std::size_t replicas, Nanos true_ns);
 
  private:
-  std::map<RegisterId, Epoch> highest_;
+  struct Register {
+    Epoch highest;                                      ///< that has committed
+    std::map<Version, std::set<std::string>> accepted;  ///< not by a majority yet
+  };
+  std::map<RegisterId, Register> registers_;
 };
 
 /// replica agreement, first half: what a store has promised in any answer it never goes back on,

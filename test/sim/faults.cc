@@ -245,6 +245,11 @@ void Simulation::change_policy() {
           raise ? std::max<Nanos>(1, numbers.rate_period_ns / 2) : numbers.rate_period_ns * 2;
     }
   }
+  for (const LimitDefinition& limit : limits_) {
+    world_.log("policy: " + limit.name + " " + std::to_string(limit.numbers.capacity) + " + " +
+               std::to_string(limit.numbers.rate_count) + " per " +
+               std::to_string(limit.numbers.rate_period_ns / kMillisecond) + " ms");
+  }
   ++policy_version_;
   use_policy();
   // Whoever is stopped meanwhile goes on with the old numbers when it resumes.

@@ -14,6 +14,8 @@ __extension__ using Wide = __int128;
 constexpr Nanos kPatienceNs = 100 * kMillisecond;
 constexpr Nanos kHotEdgeMovesNs = 7 * kSecond;
 /// How long a denial may be remembered (1 s), refreshed late, and answered to an old request.
+/// Edges miss an owner after this time (PROTOCOL I2).
+constexpr Nanos kSuspicionNs = 500 * kMillisecond;
 constexpr Nanos kDenialAllowanceNs = 2500 * kMillisecond;
 
 /// At least what either allows.
@@ -117,7 +119,9 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
     tally.admitted += decision.allowed && check.cost > 0 ? 1 : 0;
     const bool unheard = decision.source == Source::deny || decision.source == Source::allow ||
                          decision.source == Source::static_share;
-    if (unheard && calm_weather() && busy_[edge] == 0) {
+    // A first answer takes a read, a commit and the way there.
+    const bool near = 4 * round_trip_ns() < kSuspicionNs;
+    if (unheard && near && calm_weather() && busy_[edge] == 0) {
       finding_.lost(now_ns, "a check of " + check.customer + " at " + edge + " ended as `" +
                                 to_string(decision.source) + "` long after the last fault");
     }
@@ -126,6 +130,8 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
     judge_denial(check, decision);
     return;
   }
+  world_.log(edge + " admits " + std::to_string(check.cost) + " of " + check.customer + " by " +
+             to_string(decision.source));
   if (check.cost > 0) edge_admitted_[edge] += static_cast<std::uint64_t>(check.cost);
   // Failure policies are declared exceptions; without a fault nobody may use them.
   const bool by_policy =
@@ -136,7 +142,7 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
     const std::string bucket = encode(BucketKey{check.customer, limit.scope, "", limit.name, {}});
     const LimitNumbers numbers = declared(limit);
     if (check.cost > 0) bound_.admitted(bucket, numbers, check.cost, now_ns);
-    if (check.cost < 0) bound_.given_back(bucket, numbers, -check.cost, now_ns);
+    if (check.cost < 0) bound_.given_back(bucket, -check.cost);
   }
 }
 

@@ -266,12 +266,12 @@ void Node::receive_answer(const LeaseAnswer& answer, const std::string& from) {
   const RegisterId reg = register_of(key->scope, settings_.region, key->customer);
   if (answer.status == LeaseStatus::not_owner) {
     observer_.misdirected(settings_.name, reg);
-    if (process_->router->redirected(reg, from, answer.owner_hint)) {
+    if (process_->router->redirected(reg, from, answer.owner_hint, clock_.boot_ns())) {
       process_->limiter->ask_again_now(answer);
     }
   } else {
     observer_.found_owner(settings_.name, reg);
-    process_->router->heard(reg, from);
+    process_->router->heard(reg, from, clock_.boot_ns());
   }
   process_->limiter->on_answer(answer);
 }
@@ -413,14 +413,20 @@ void Node::write(ownership::Replica::Write write) {
   const auto ok = std::make_shared<bool>(true);
   const auto token = write.token;
   const std::weak_ptr<Process> alive = process_;
+  std::vector<Version> versions;
+  const RegisterId reg = write.reg;
+  for (const StoredRecord& record : write.records) versions.push_back(record.version);
   world.at(start_ns, [this, ok, alive, write = std::move(write)] {
     const auto same = alive.lock();
     if (same && same == process_) *ok = apply(write);
   });
-  world.at(start_ns + sync_ns, [this, ok, alive, token] {
+  world.at(start_ns + sync_ns, [this, ok, alive, token, reg, versions] {
     const auto same = alive.lock();
     if (!same || same != process_) return;
     store_->sync();
+    for (const Version& version : versions) {
+      if (*ok) observer_.accepted(settings_.name, reg, version);
+    }
     in_process([this, ok, token] {
       ownership::Host::Effects effects;
       process_->host->stored(token, *ok, clock_.boot_ns(), effects);

@@ -51,6 +51,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual void committed(const std::string& node, const ownership::OwnerKey& key,
                          const Epoch& epoch) = 0;
+  /// A replica has stored a record of a commit.
+  virtual void accepted(const std::string& node, const RegisterId& reg, const Version& version) = 0;
   /// A replica says something to another node.
   virtual void said(const std::string& node, const RegisterMessage& message) = 0;
   /// An edge asked a node that does not own the register.

@@ -48,8 +48,10 @@ void Simulation::measure_use() {
 
 /// While faults rested somebody must have got something of what flowed in.
 void Simulation::check_progress() {
-  const std::int64_t cost =
-      *std::max_element(scenario_.load.costs.begin(), scenario_.load.costs.end());
+  // A lease that takes a quorum's round trip to book and another to arrive must not be over by
+  // then.
+  if (3 * round_trip_ns() > scenario_.ttl_ns) return;
+  const std::int64_t cost = largest_cost();
   for (const std::string& customer : customers_) {
     std::int64_t flowed = INT64_MAX;
     for (const LimitDefinition& limit : limits_) {
@@ -143,8 +145,7 @@ void Simulation::probe(const std::string& customer, int checks_left, Nanos told_
   if (checks_left == 0) return;
   Check check;
   check.customer = customer;
-  check.cost = std::max<std::int64_t>(
-      1, *std::max_element(scenario_.load.costs.begin(), scenario_.load.costs.end()));
+  check.cost = std::max<std::int64_t>(1, largest_cost());
   const std::string edge = living_edge();
   nodes_.at(edge)->check(check, [=, this](const Decision& decision) {
     if (decision.allowed) {

@@ -54,7 +54,7 @@ Outcome Simulation::go() {
   measure_use();
   check_progress();
   // Rest: leases run out, buckets fill.
-  world_.run_until(load_ends_ns_ + 4 * scenario_.ttl_ns + 5 * kSecond);
+  world_.run_until(load_ends_ns_ + 4 * scenario_.ttl_ns + 5 * kSecond + 40 * round_trip_ns());
   check_at_rest();
   look_everywhere();
   world_.run_until(world_.now_ns() + 2 * kSecond);
@@ -144,9 +144,11 @@ void Simulation::use_policy() {
 void Simulation::committed(const std::string& node, const ownership::OwnerKey& key,
                            const Epoch& epoch) {
   const Nanos now_ns = world_.now_ns();
-  epochs_.committed(node, key.reg, epoch, now_ns);
   for (const LimitDefinition& limit : limits_) {
-    agreement_.committed(copies_of(key.customer, limit), epoch, now_ns);
+    const BucketCopies copies = copies_of(key.customer, limit);
+    agreement_.committed(copies, epoch, now_ns);
+    bound_.booked(copies.bucket, declared(limit), now_ns);
+    denial_.sampled(copies, largest_cost(), now_ns);
   }
   if (const auto died = died_ns_.find(key.reg); died != died_ns_.end()) {
     outcome_.failover_ns.push_back(now_ns - died->second);
@@ -157,6 +159,10 @@ void Simulation::committed(const std::string& node, const ownership::OwnerKey& k
   owner = node;
   ++outcome_.takeovers;
   if (stable()) finding_.moved(key.reg, now_ns);
+}
+
+void Simulation::accepted(const std::string& node, const RegisterId& reg, const Version& version) {
+  epochs_.accepted(node, reg, version, shared_.placement->replicas(reg).size(), world_.now_ns());
 }
 
 void Simulation::said(const std::string& node, const RegisterMessage& message) {
@@ -193,6 +199,10 @@ Nanos Simulation::round_trip_ns() const {
   return 2 * (weather.delay_ns + weather.jitter_ns + weather.between_regions_ns);
 }
 
+std::int64_t Simulation::largest_cost() const {
+  return *std::max_element(scenario_.load.costs.begin(), scenario_.load.costs.end());
+}
+
 BucketCopies Simulation::copies_of(const std::string& customer, const LimitDefinition& limit) {
   BucketCopies result;
   result.reg = register_of(limit.scope, "", customer);
@@ -223,8 +233,7 @@ void Simulation::sample() {
       leases[lease.bucket].push_back({{name, lease.incarnation}, lease.held});
     }
   }
-  const std::int64_t cost =
-      *std::max_element(scenario_.load.costs.begin(), scenario_.load.costs.end());
+  const std::int64_t cost = largest_cost();
   for (const std::string& customer : customers_) {
     for (const LimitDefinition& limit : limits_) {
       const BucketCopies copies = copies_of(customer, limit);

@@ -22,6 +22,7 @@ class Simulation final : public Observer {
 
   void committed(const std::string& node, const ownership::OwnerKey& key,
                  const Epoch& epoch) override;
+  void accepted(const std::string& node, const RegisterId& reg, const Version& version) override;
   void said(const std::string& node, const RegisterMessage& message) override;
   void misdirected(const std::string& edge, const RegisterId& reg) override;
   void found_owner(const std::string& edge, const RegisterId& reg) override;
@@ -43,6 +44,7 @@ class Simulation final : public Observer {
   /// Messages arrive, and soon enough for checks that wait.
   bool calm_weather() const;
   Nanos round_trip_ns() const;
+  std::int64_t largest_cost() const;
   void schedule_sample();
   void sample();
   BucketCopies copies_of(const std::string& customer, const LimitDefinition& limit);
