@@ -68,7 +68,7 @@ class BoundChecker final : public Checker {
   std::map<std::string, std::int64_t> given_back_;
   struct Booking {
     LimitNumbers numbers;
-    std::int64_t tokens = 0;  ///< of the ideal bucket then
+    std::int64_t tokens = 0;    ///< of the ideal bucket then
     std::int64_t admitted = 0;  ///< in all, then
     Nanos true_ns = 0;
   };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "test/sim/say.h"
+
 namespace weir::sim {
 namespace {
 
@@ -246,6 +248,7 @@ void Node::collect() {
 void Node::send_request(const LeaseRequest& request) {
   ++lease_requests_;
   const std::string& target = process_->router->target(request.reg, clock_.boot_ns());
+  shared_.world.detail([&] { return settings_.name + " to " + target + ": " + say(request); });
   shared_.network.send(settings_.name, target, [this, target, request] {
     Node& owner = *nodes_.at(target);
     owner.in_process([&owner, request] { owner.receive_request(request); });
@@ -292,6 +295,9 @@ void Node::carry(ownership::Host::Effects&& effects) {
     }
     for (auto& [to, message] : now.send) {
       observer_.said(settings_.name, message);
+      if (!std::holds_alternative<Beat>(message)) {
+        shared_.world.detail([&] { return settings_.name + " to " + to + ": " + say(message); });
+      }
       shared_.network.send(settings_.name, to, [this, to = to, message = message] {
         Node& peer = *nodes_.at(to);
         peer.in_process([&peer, from = settings_.name, message] {
@@ -303,6 +309,8 @@ void Node::carry(ownership::Host::Effects&& effects) {
       });
     }
     for (const LeaseAnswer& answer : now.answers) {
+      shared_.world.detail(
+          [&] { return settings_.name + " to " + answer.lessee.node + ": " + say(answer); });
       shared_.network.send(settings_.name, answer.lessee.node, [this, answer] {
         const auto edge = nodes_.find(answer.lessee.node);
         if (edge == nodes_.end()) return;

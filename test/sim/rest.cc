@@ -13,6 +13,10 @@ constexpr Nanos kLongestProbeNs = 5 * kSecond;
 /// Progress is asked of customers who asked so often, where so many tokens flowed in.
 constexpr std::uint64_t kEnoughChecks = 20;
 constexpr std::int64_t kEnoughTokens = 3;
+/// So many more where messages are lost; and for each four pairs of an edge and a limit: a token
+/// may lie at each edge in turn before one has all that a check needs.
+constexpr std::int64_t kTokensForLosses = 7;
+constexpr std::int64_t kPairsForToken = 4;
 
 std::int64_t tokens_in(const LimitNumbers& numbers, Nanos span_ns) {
   return span_ns / kMillisecond * numbers.rate_count /
@@ -61,8 +65,10 @@ void Simulation::check_progress() {
       flowed = std::min(flowed, tokens);
     }
     const Tally& tally = late_[customer];
-    if (flowed < kEnoughTokens * cost || tally.issued < kEnoughChecks || tally.admitted > 0)
-      continue;
+    const auto pairs = static_cast<std::int64_t>(edges_.size() * limits_.size());
+    const std::int64_t enough =
+        kEnoughTokens + (calm_weather() ? 0 : kTokensForLosses) + pairs / kPairsForToken;
+    if (flowed < enough * cost || tally.issued < kEnoughChecks || tally.admitted > 0) continue;
     progress_.starved(world_.now_ns(), customer + " asked " + std::to_string(tally.issued) +
                                            " times and got nothing of " + std::to_string(flowed) +
                                            " tokens that flowed in");

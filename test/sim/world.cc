@@ -21,6 +21,10 @@ void Trace::add(Nanos true_ns, const std::string& line) {
   if (!keep_all_ && lines_.size() > kTail) lines_.pop_front();
 }
 
+void Trace::note(Nanos true_ns, const std::string& line) {
+  lines_.push_back(std::to_string(true_ns / kMicrosecond) + "us   " + line);
+}
+
 void World::at(Nanos true_ns, std::function<void()> what) {
   queue_.push({std::max(true_ns, now_ns_), order_++, std::move(what)});
 }

@@ -19,6 +19,8 @@ class Trace {
  public:
   explicit Trace(bool keep_all = false) : keep_all_(keep_all) {}
   void add(Nanos true_ns, const std::string& line);
+  void note(Nanos true_ns, const std::string& line);
+  bool keeps_all() const { return keep_all_; }
   std::uint64_t hash() const { return hash_; }
   const std::deque<std::string>& lines() const { return lines_; }
 
@@ -39,6 +41,11 @@ class World {
   /// Runs events until the true time is `end_ns`.
   void run_until(Nanos end_ns);
   void log(const std::string& line) { trace.add(now_ns_, line); }
+  /// A line for readers of a whole trace, made only for them and not part of the hash.
+  template <typename Line>
+  void detail(const Line& line) {
+    if (trace.keeps_all()) trace.note(now_ns_, line());
+  }
 
   Random random;
   Trace trace;
