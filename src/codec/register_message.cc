@@ -42,21 +42,20 @@ void fill_place(const RegisterId& reg, const Epoch& epoch, v1::RegisterMessage& 
 }
 
 void fill_kind(const Prepare& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, first_start, known] = from;
+  const auto& [reg, epoch, first_start, begin, known] = from;
   fill_place(reg, epoch, to);
+  to.set_begin(begin);
   fill_marks(first_start, *to.mutable_first_start());
   fill_marks(known, *to.mutable_known());
 }
 
 void fill_kind(const Promise& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, promised, highest, store, votes, untouched, generation, known,
-               first_start] = from;
+  const auto& [reg, epoch, promised, highest, store, votes, generation, known, first_start] = from;
   fill_place(reg, epoch, to);
   to.set_accepted(promised);
   fill(highest, *to.mutable_highest());
   fill_mark(store, *to.mutable_store());
   to.set_votes(votes);
-  to.set_untouched(untouched);
   to.set_generation(generation);
   fill_marks(known, *to.mutable_known());
   fill_marks(first_start, *to.mutable_first_start());
@@ -322,10 +321,10 @@ RegisterMessage take(v1::RegisterMessage& from) {
   const auto first_start = [&from] { return take_marks(*from.mutable_first_start()); };
   switch (from.kind()) {
     case 1:
-      return Prepare{reg(), epoch(), first_start(), known()};
+      return Prepare{reg(), epoch(), first_start(), from.begin(), known()};
     case 2:
-      return Promise{reg(),        epoch(),          from.accepted(),   highest(), store(),
-                     from.votes(), from.untouched(), from.generation(), known(),   first_start()};
+      return Promise{reg(),        epoch(),           from.accepted(), highest(),    store(),
+                     from.votes(), from.generation(), known(),         first_start()};
     case 3:
       return Read{reg(), epoch(), from.token(), std::move(*from.mutable_bucket())};
     case 4:

@@ -245,19 +245,28 @@ void Evaluation::judge_degraded(const Check& check, Nanos now_ns, Item& item) {
   }
 }
 
+/// Enters and leaves the failure policy of a register. When nobody has asked the owner for so long
+/// as it takes to miss it, its silence says nothing any more: the next check asks anew.
 bool Evaluation::is_degraded(const Entry& entry, Nanos now_ns) {
   Health& health = stripe_.health_of(entry);
-  if (health.degraded) return true;
+  const auto kind =
+      entry.scope == Scope::region ? RegisterId::Kind::region : RegisterId::Kind::global;
+  const bool region = entry.scope == Scope::region;
+  const auto turn = [&](bool degraded) {
+    health.degraded = degraded;
+    stripe_.degradations.push_back(
+        {{kind, region ? around_.config.region : std::string(), entry.slot}, degraded});
+  };
+  if (health.degraded) {
+    const bool asked = health.open > 0 || now_ns - health.closed_ns < around_.config.suspicion_ns;
+    if (!asked) turn(false);
+    return asked;
+  }
   if (health.silent_since_ns == 0) return false;
   const Nanos patience_ns =
       WEIR_MUTANT(suspicion_hasty) ? 20 * kMillisecond : around_.config.suspicion_ns;
   if (now_ns - health.silent_since_ns < patience_ns) return false;
-  health.degraded = true;
-  const auto kind =
-      entry.scope == Scope::region ? RegisterId::Kind::region : RegisterId::Kind::global;
-  const bool region = entry.scope == Scope::region;
-  stripe_.degradations.push_back(
-      {{kind, region ? around_.config.region : std::string(), entry.slot}, true});
+  turn(true);
   return true;
 }
 

@@ -333,12 +333,14 @@ void Limiter::Impl::note_open(Stripe& stripe, Entry& entry, bool was_open, Nanos
     if (health.open++ == 0 && health.silent_since_ns == 0) health.silent_since_ns = now_ns;
     return;
   }
-  close_one(health);
+  close_one(health, now_ns);
 }
 
-void Limiter::Impl::close_one(Health& health) {
+void Limiter::Impl::close_one(Health& health, Nanos now_ns) {
   WEIR_ASSERT(health.open > 0);
-  if (--health.open == 0) health.silent_since_ns = 0;
+  if (--health.open > 0) return;
+  health.silent_since_ns = 0;
+  health.closed_ns = now_ns;
 }
 
 /// `unanswered`: its last request has just been taken for lost.
@@ -349,7 +351,7 @@ bool Limiter::Impl::erase_if_done(Stripe& stripe, Entry& entry, bool unanswered,
   if (!entry.holder.empty() && !gives_up) return false;
   const bool idle = now_ns - entry.used_ns >= idle_ns_ && share_full_ns(entry, now_ns) <= now_ns;
   if (!entry.evicted && !idle) return false;
-  if (entry.holder.open()) close_one(stripe.health_of(entry));
+  if (entry.holder.open()) close_one(stripe.health_of(entry), now_ns);
   unschedule(stripe, entry);
   stripe.idle_order.erase(stripe.idle_order.iterator_to(entry));
   stripe.entries.erase(stripe.entries.find(entry.key));

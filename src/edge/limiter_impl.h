@@ -66,7 +66,7 @@ class Limiter::Impl {
   void process(Stripe& stripe, Entry& entry, Nanos now_ns, std::vector<LeaseRequest>& out);
   Nanos collect_stripe(Part& part, std::vector<LeaseRequest>& out);
   void note_open(Stripe& stripe, Entry& entry, bool was_open, Nanos now_ns);
-  static void close_one(Health& health);
+  static void close_one(Health& health, Nanos now_ns);
   bool erase_if_done(Stripe& stripe, Entry& entry, bool unanswered, Nanos now_ns);
   void wake_at(Stripe& stripe, Nanos at_ns);
   Nanos wait_ns(const Stripe& stripe, const Entry& entry) const;

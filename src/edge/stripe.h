@@ -87,6 +87,7 @@ using NodeBuckets = boost::unordered_flat_map<std::string, std::unique_ptr<NodeB
 /// Whether the owner of one register speaks (PROTOCOL I2).
 struct Health {
   Nanos silent_since_ns = 0;  ///< first send without a word since; 0: nothing is open
+  Nanos closed_ns = 0;        ///< when the last unanswered request was given up
   std::uint32_t open = 0;     ///< unanswered requests
   bool degraded = false;
   std::uint32_t round_trip_us = 0;  ///< measured on answers; 0: not yet

@@ -327,7 +327,7 @@ bool Host::heard_enough(const std::vector<std::string>& set) const {
 void Host::number_store(Effects& out) {
   if (replica_.own().number != 0 || numbering_) return;
   if (!heard_enough(owner_nodes_)) return;
-  for (const auto& [reg, seat] : seats_) {
+  for (const auto& [reg, place] : places_) {
     const Quorums quorums = quorums_of_(reg);
     if (!std::all_of(quorums.sets.begin(), quorums.sets.end(),
                      [&](const auto& set) { return heard_enough(set); })) {

@@ -73,6 +73,7 @@ void Seat::set_quorums(Quorums quorums, Nanos now_ns, Effects& out) {
 
 void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns,
                 Effects& out) {
+  deadline_ns_ = kForever;
   merge_marks(known_, known);
   highest_counter_ = std::max(highest_counter_, claim.counter);
   if (!claim.node.empty() && claim.node != self_) {
@@ -417,19 +418,19 @@ void Seat::on(const std::string& from, const Release& release, Nanos now_ns, Eff
   set_deadline(now_ns);
 }
 
+/// What a tick has set is only ever brought forward until the next one: traffic does not put off
+/// what is due.
 void Seat::set_deadline(Nanos now_ns) {
   if (phase_ == Phase::idle) {
-    deadline_ns_ = idle_until_ns_;
+    deadline_ns_ = std::min(deadline_ns_, idle_until_ns_);
     return;
   }
   const bool open = phase_ != Phase::active || commit_ || !gathered_.empty() ||
-                    !readings_.empty() || !learners_.empty() || !release_to_.empty();
+                    !readings_.empty() || !learners_.empty() || !release_to_.empty() || renews_;
   if (open) {
-    deadline_ns_ = add_saturating(now_ns, config_.retry_ns / 2);
-  } else if (complete()) {
-    deadline_ns_ = kForever;
-  } else {
-    deadline_ns_ = add_saturating(now_ns, config_.hand_over_every_ns);
+    deadline_ns_ = std::min(deadline_ns_, add_saturating(now_ns, config_.retry_ns / 2));
+  } else if (!complete()) {
+    deadline_ns_ = std::min(deadline_ns_, add_saturating(now_ns, config_.hand_over_every_ns));
   }
 }
 

@@ -171,7 +171,11 @@ bool Simulation::inject_network(Fault fault, const std::string& name, Nanos span
     weather.loss_permille = static_cast<unsigned>(world_.random.below(400));
     weather.duplicate_permille = static_cast<unsigned>(world_.random.below(300));
     weather.straggler_permille = static_cast<unsigned>(world_.random.below(300));
-    heal("storm", span_ns, [this] { network_.weather = scenario_.weather; });
+    storm_ended_ns_ = kForever;
+    heal("storm", span_ns, [this] {
+      network_.weather = scenario_.weather;
+      storm_ended_ns_ = world_.now_ns();
+    });
     return true;
   }
   if (fault == Fault::cut_off) {
@@ -233,12 +237,12 @@ bool Simulation::inject_clock(Fault fault, Node& node, Nanos span_ns) {
 
 /// Doubles or halves every limit, back and forth.
 void Simulation::change_policy() {
-  old_limits_ = limits_;
+  const std::vector<LimitDefinition> before = limits_;
   const bool raise = world_.random.chance(500);
   for (std::size_t i = 0; i < limits_.size(); ++i) {
     LimitNumbers& numbers = limits_[i].numbers;
     numbers = scenario_.limits[i].numbers;
-    if (numbers == old_limits_[i].numbers) {
+    if (numbers == before[i].numbers) {
       numbers.capacity =
           raise ? numbers.capacity * 2 : std::max<std::int64_t>(1, numbers.capacity / 2);
       numbers.rate_period_ns =
@@ -253,8 +257,9 @@ void Simulation::change_policy() {
   ++policy_version_;
   use_policy();
   // Whoever is stopped meanwhile goes on with the old numbers when it resumes.
-  policy_settled_ns_ = world_.now_ns() + shared_.terms.grantor_ns() + scenario_.longest_fault() +
-                       2 * kSecond + round_trip_ns();
+  old_limits_.emplace_back(world_.now_ns() + shared_.terms.grantor_ns() +
+                               scenario_.longest_fault() + 2 * kSecond + round_trip_ns(),
+                           before);
   denial_.forget();
   for (const std::string& customer : customers_) {
     for (const LimitDefinition& limit : limits_) {

@@ -12,6 +12,8 @@ __extension__ using Wide = __int128;
 /// Added to a check's longest wait before it counts as late: clocks drift and turns take their
 /// time.
 constexpr Nanos kPatienceNs = 100 * kMillisecond;
+/// So long after a storm the round trips measured in it lengthen the wait.
+constexpr Nanos kStormEchoNs = 15 * kSecond;
 constexpr Nanos kHotEdgeMovesNs = 7 * kSecond;
 /// How long a denial may be remembered (1 s), refreshed late, and answered to an old request.
 /// Edges miss an owner after this time (PROTOCOL I2).
@@ -29,14 +31,17 @@ LimitNumbers larger(const LimitNumbers& a, const LimitNumbers& b) {
 
 }  // namespace
 
-/// What holds for a limit now. After a change the larger of both numbers does, until leases of the
-/// old ones have ended (PROTOCOL D8).
+/// What holds for a limit now. After a change the larger of old and new numbers does, until leases
+/// of the old ones have ended (PROTOCOL D8).
 LimitNumbers Simulation::declared(const LimitDefinition& limit) const {
-  if (world_.now_ns() >= policy_settled_ns_) return limit.numbers;
-  for (const LimitDefinition& old : old_limits_) {
-    if (old.name == limit.name) return larger(old.numbers, limit.numbers);
+  LimitNumbers numbers = limit.numbers;
+  for (const auto& [until_ns, limits] : old_limits_) {
+    if (world_.now_ns() >= until_ns) continue;
+    for (const LimitDefinition& old : limits) {
+      if (old.name == limit.name) numbers = larger(old.numbers, numbers);
+    }
   }
-  return limit.numbers;
+  return numbers;
 }
 
 Nanos Simulation::next_gap(const std::string& edge) {
@@ -108,7 +113,7 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
   ++(decision.allowed ? outcome_.admitted : outcome_.denied);
   if (decision.source == Source::timeout) ++outcome_.timeouts;
   const Weather& weather = network_.weather;
-  if (busy_[edge] == 0) {
+  if (busy_[edge] == 0 && now_ns - storm_ended_ns_ > kStormEchoNs) {
     const Nanos slow_ns = 4 * (round_trip_ns() + 2 * weather.straggler_ns);
     progress_.answered(invoked_ns, now_ns, std::max(scenario_.wait_ns, slow_ns) + kPatienceNs,
                        edge);

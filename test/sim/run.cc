@@ -90,7 +90,7 @@ void Simulation::build() {
   shared_.seat.stagger_ns = std::max(shared_.seat.stagger_ns, 3 * one_way_ns);
   shared_.seat.attempt_ns = std::max(shared_.seat.attempt_ns, 8 * one_way_ns);
   shared_.seat.retry_ns = std::max(shared_.seat.retry_ns, 3 * one_way_ns);
-  limits_ = old_limits_ = scenario_.limits;
+  limits_ = scenario_.limits;
   use_policy();
   std::set<RegisterId> registers;
   for (int i = 1; i <= scenario_.load.customers; ++i) {

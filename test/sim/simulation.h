@@ -89,9 +89,9 @@ class Simulation final : public Observer {
   std::vector<std::string> owner_nodes_;
   std::vector<std::string> edges_;
   std::vector<std::string> customers_;
-  std::vector<LimitDefinition> limits_;      ///< in force
-  std::vector<LimitDefinition> old_limits_;  ///< until `policy_settled_ns_`
-  Nanos policy_settled_ns_ = 0;
+  std::vector<LimitDefinition> limits_;  ///< in force
+  /// Those of earlier policies, and until when leases of them may live.
+  std::vector<std::pair<Nanos, std::vector<LimitDefinition>>> old_limits_;
   std::uint64_t policy_version_ = 1;
   std::map<RegisterId, std::string> owners_;
   std::map<RegisterId, Nanos> died_ns_;  ///< the owner of a register, not yet followed by another
@@ -99,6 +99,7 @@ class Simulation final : public Observer {
   int active_faults_ = 0;                ///< that will be mended
   Nanos load_ends_ns_ = 0;
   Nanos faults_end_ns_ = 0;
+  Nanos storm_ended_ns_ = INT64_MIN / 2;
   Nanos disturbed_ns_ = 0;  ///< when a fault last began or ended
   Nanos quiet_from_ns_ = 0;
   std::map<std::uint64_t, std::pair<Nanos, std::string>> open_;

@@ -71,8 +71,8 @@ std::vector<RegisterMessage> one_of_each(Random& random) {
   for (auto n = random.below(4); n > 0; --n) accept.records.push_back(random_record(random));
   Claims claims{number(), {}};
   for (auto n = random.below(4); n > 0; --n) claims.owned.emplace_back(reg(), number());
-  return {Prepare{reg(), epoch(), marks(), marks()},
-          Promise{reg(), epoch(), yes(), epoch(), mark(), yes(), yes(), number(), marks(), marks()},
+  return {Prepare{reg(), epoch(), marks(), yes(), marks()},
+          Promise{reg(), epoch(), yes(), epoch(), mark(), yes(), number(), marks(), marks()},
           Read{reg(), epoch(), number(), bucket_of(1)},
           ReadReply{reg(), epoch(), number(), yes(), epoch(), mark(), yes(), found},
           accept,
@@ -141,11 +141,11 @@ TEST(RegisterCodec, refuses_insane_values) {
   expect_refused("epoch.node", Release{reg, {1, long_name, 1}});
   expect_refused("bucket", Read{reg, {1, "n", 1}, 1, "x"});
   expect_refused("owner", PollReply{reg, 1, true, {}, long_name});
-  expect_refused("known", Prepare{reg, {}, {}, {{long_name, 1}}});
+  expect_refused("known", Prepare{reg, {}, {}, false, {{long_name, 1}}});
   expect_refused("known",
-                 Prepare{reg, {}, {}, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1})});
+                 Prepare{reg, {}, {}, false, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1})});
   expect_refused("first_start",
-                 Prepare{reg, {}, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1}), {}});
+                 Prepare{reg, {}, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1}), false, {}});
   Accept accept{reg, {1, "n", 1}, 1, {random_record(random)}};
   accept.records[0].ledger.level = -1;
   expect_refused("level", accept);
