@@ -50,7 +50,8 @@ void Router::heard(const RegisterId& reg, const std::string& from, Nanos now_ns)
 bool Router::redirected(const RegisterId& reg, const std::string& from, const std::string& hint,
                         Nanos now_ns) {
   Route& route = routes_[reg];
-  if (route.node != from) return false;
+  // Another bucket's answer has changed the route already.
+  if (route.node != from) return true;
   answered(route, now_ns);
   if (hint.empty() || hint == from) {
     next_in_rank(reg, route);

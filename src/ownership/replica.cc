@@ -295,6 +295,7 @@ void Replica::stored(std::uint64_t token, Effects& out) {
 /// Answers behind it in the same register took it for granted (the same accept, sent again, writes
 /// nothing): they are dropped with it, and asked for again.
 void Replica::failed(std::uint64_t token) {
+  std::erase_if(accepting_, [&](const auto& item) { return item.second.token == token; });
   const auto failed = std::find_if(pending_.begin(), pending_.end(),
                                    [&](const Pending& pending) { return pending.token == token; });
   if (failed == pending_.end()) return;
@@ -303,7 +304,6 @@ void Replica::failed(std::uint64_t token) {
   std::erase_if(pending_, [&](const Pending& pending) {
     return pending.reg == reg && pending.token >= token;
   });
-  std::erase_if(accepting_, [&](const auto& item) { return item.second.token == token; });
 }
 
 }  // namespace weir::ownership

@@ -80,7 +80,8 @@ std::string say(const LeaseAnswer& answer) {
   return "answers lessee " + std::to_string(answer.lessee.incarnation % 1000) + " #" +
          std::to_string(answer.sequence) + " " + to_string(answer.status) + " " +
          std::to_string(answer.granted) + " level " + std::to_string(answer.level) + " out " +
-         std::to_string(answer.outstanding);
+         std::to_string(answer.outstanding) +
+         (answer.owner_hint.empty() ? "" : " ask " + answer.owner_hint);
 }
 
 }  // namespace weir::sim
