@@ -31,7 +31,7 @@ Nanos Holder::lost_after_ns(Nanos round_trip_ns) const {
   const Nanos first_ns =
       std::max(kLostAfterNs, multiply_saturating(kLostAfterRoundTrips, round_trip_ns));
   const Nanos doubled_ns = multiply_saturating(first_ns, 1LL << std::min<int>(lost_, 10));
-  return std::min(doubled_ns, std::max(first_ns, kLongestResendNs));
+  return std::min(doubled_ns, std::max(first_ns, kLongestResendNs << late_));
 }
 
 /// When the lease is to be renewed. One that nearly reaches the end of its window is not: each
@@ -193,7 +193,7 @@ void Holder::leave_window() {
 }
 
 void Holder::learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns) {
-  lost_ = 0;
+  lost_ = late_ = 0;
   told_ns_ = std::max<Nanos>(1, now_ns);
   established_ = true;
   known_level_ = answer.level;
@@ -219,6 +219,7 @@ Holder::Heard Holder::on_answer(const LeaseAnswer& answer, const LeaseTerms& ter
     recalled_ = held_ > 0;
     return recalled_ ? Heard::recalled : Heard::ignored;
   }
+  if (open_ && answer.sequence < sequence_ && late_ < kMostLate) ++late_;
   const bool used = !open_ && !parked_ && !WEIR_MUTANT(answer_used_twice);
   if (answer.sequence != sequence_ || used) return Heard::ignored;
   switch (answer.status) {

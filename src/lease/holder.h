@@ -21,7 +21,10 @@ namespace weir::lease {
 /// A request is taken for lost after this many round trips, and at least this time, doubling (E1).
 inline constexpr std::int64_t kLostAfterRoundTrips = 4;
 inline constexpr Nanos kLostAfterNs = 50 * kMillisecond;
+/// The doubling ends here, and for each answer that came too late one doubling later: were it to
+/// end before the first answer can come, no answer would ever be the latest.
 inline constexpr Nanos kLongestResendNs = 1 * kSecond;
+inline constexpr std::uint8_t kMostLate = 5;
 /// A return that is not answered is repeated this often; then its tokens are left to burn (E9).
 inline constexpr int kReturnTries = 4;
 /// A denial learnt from the owner is believed this long (E7).
@@ -186,6 +189,7 @@ class Holder {
   std::uint64_t incarnation_ = 0;  ///< 0: none yet
   std::uint32_t sequence_ = 0;
   std::uint8_t lost_ = 0;  ///< requests in a row that went unanswered
+  std::uint8_t late_ = 0;  ///< answers in a row to requests that had been taken for lost
   bool open_ = false;
   bool parked_ = false;  ///< the latest sequence may still be granted
   bool recalled_ = false;

@@ -53,9 +53,10 @@ class BoundChecker final : public Checker {
   void given_back(const std::string& bucket, std::int64_t tokens) { given_back_[bucket] += tokens; }
   /// Its owner has stored the bucket's record.
   void booked(const std::string& bucket, const LimitNumbers& numbers, Nanos true_ns);
-  /// These numbers hold from now on (a policy change).
+  /// These numbers hold from now on (a policy change). A bucket that nobody has used begins full by
+  /// whatever numbers hold when somebody does (B10).
   void settle(const std::string& bucket, const LimitNumbers& numbers, Nanos true_ns) {
-    ideal(bucket, numbers, true_ns);
+    if (ideal_.contains(bucket)) ideal(bucket, numbers, true_ns);
   }
   std::int64_t admitted_tokens(const std::string& bucket) const;
   const std::map<std::string, std::int64_t>& totals() const { return totals_; }

@@ -18,6 +18,28 @@ std::int64_t outstanding(const LedgerRecord& record, Nanos age_ns) {
   return sum;
 }
 
+std::int64_t room_beside(const LedgerRecord& record, Nanos age_ns) {
+  return std::max<std::int64_t>(
+      0, subtract_saturating(record.numbers.capacity, outstanding(record, age_ns)));
+}
+
+/// What is free by a record of this age: until a lease ends, what flows in stops below it (D5).
+std::int64_t level_at(const LedgerRecord& record, Nanos age_ns) {
+  std::vector<Nanos> instants = {age_ns};
+  for (const LesseeRecord& lessee : record.lessees) {
+    if (lessee.ttl_remaining_ns < age_ns) instants.push_back(lessee.ttl_remaining_ns);
+  }
+  std::sort(instants.begin(), instants.end());
+  limit::Level level{record.level, record.fraction};
+  Nanos from_ns = 0;
+  for (const Nanos to_ns : instants) {
+    const Nanos before_ns = std::max<Nanos>(from_ns, to_ns - 1);
+    level = limit::refill(level, record.numbers, to_ns - from_ns, room_beside(record, before_ns));
+    from_ns = to_ns;
+  }
+  return level.tokens;
+}
+
 }  // namespace
 
 const AgedRecord* BucketCopies::newest() const {
@@ -107,12 +129,9 @@ void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos
   std::int64_t full = cost;
   if (newest != nullptr) {
     const LedgerRecord& ledger = newest->record.ledger;
-    const std::int64_t ceiling = std::max<std::int64_t>(
-        0, subtract_saturating(ledger.numbers.capacity, outstanding(ledger, newest->age_ns)));
-    level = limit::refill({ledger.level, ledger.fraction}, ledger.numbers, newest->age_ns, ceiling)
-                .tokens;
+    level = level_at(ledger, newest->age_ns);
     // Below the ceiling tokens may be saved for a larger need (E6).
-    full = std::max(cost, ceiling);
+    full = std::max(cost, room_beside(ledger, newest->age_ns));
   }
   if (level < full) {
     full_enough_since_.erase(copies.bucket);
@@ -122,11 +141,12 @@ void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos
 }
 
 void DenialChecker::denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns,
-                           Nanos true_ns) {
+                           Nanos denied_ns, Nanos true_ns) {
   const auto found = full_enough_since_.find(bucket);
   if (found == full_enough_since_.end()) return;
-  if (true_ns - std::max(found->second, quiet_since_ns) <= allowance_ns) return;
-  violated(true_ns, name_of(bucket) + " denies though its record has had enough for " +
+  if (denied_ns - std::max(found->second, quiet_since_ns) <= allowance_ns) return;
+  violated(true_ns, name_of(bucket) + " denied at " + std::to_string(denied_ns / kMicrosecond) +
+                        " us though its record has had enough for " +
                         std::to_string((true_ns - found->second) / kMillisecond) + " ms");
 }
 

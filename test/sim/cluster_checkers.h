@@ -67,8 +67,10 @@ class DenialChecker final : public Checker {
  public:
   DenialChecker() : Checker("no false denial") {}
   void sampled(const BucketCopies& copies, std::int64_t cost, Nanos true_ns);
-  /// No fault since `quiet_since_ns`; denials may lag behind by `allowance_ns`.
-  void denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns, Nanos true_ns);
+  /// No fault since `quiet_since_ns`; denials may lag behind by `allowance_ns`. Said so long after
+  /// the denial that what the owner had granted by then is stored.
+  void denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns, Nanos denied_ns,
+              Nanos true_ns);
   void forget() { full_enough_since_.clear(); }
 
  private:

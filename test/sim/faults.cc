@@ -8,8 +8,6 @@
 namespace weir::sim {
 namespace {
 
-/// Two stores of one set are never emptied within this time: nothing could help.
-constexpr Nanos kWipesApartNs = 20 * kSecond;
 constexpr int kTries = 10;
 /// Clocks are slewed by at most this (chrony's limit; PROTOCOL E3 allows 10 %).
 constexpr std::int64_t kSlewPpm = 83'000;
@@ -68,8 +66,6 @@ bool Simulation::inject(Fault fault) {
   }
   Node& node = *nodes_.at(name);
   const Nanos span_ns = world_.random.between(100 * kMillisecond, scenario_.longest_fault());
-  const std::string line = std::string("fault: ") + to_string(fault) + " " + name;
-  world_.log(line);
   bool done = false;
   switch (fault) {
     case Fault::kill_owner: {
@@ -107,14 +103,38 @@ bool Simulation::inject(Fault fault) {
       done = inject_network(fault, name, span_ns);
       break;
   }
-  if (done) disturbed();
-  return done;
+  if (!done) return false;
+  world_.log(std::string("fault: ") + to_string(fault) + " " + name);
+  disturbed();
+  return true;
+}
+
+/// A register whose stores have lost their majority is not covered (PROTOCOL C4): each that this
+/// node replicates must keep one without it, or never have been started.
+bool Simulation::may_wipe(const std::string& name) const {
+  if (!nodes_.at(name)->settings().owner || scenario_.replicas == 1) return false;
+  for (const RegisterId& reg : shared_.registers) {
+    const auto& set = shared_.placement->replicas(reg);
+    if (std::find(set.begin(), set.end(), name) == set.end()) continue;
+    std::size_t left = 0;
+    bool started = false;
+    for (const std::string& other : set) {
+      const RegisterState state = nodes_.at(other)->register_state(reg);
+      started = started || state.votes;
+      if (other != name && (state.votes || !state.first_start.empty())) ++left;
+    }
+    if (started && left * 2 <= set.size()) return false;
+  }
+  return true;
 }
 
 bool Simulation::inject_down(Fault fault, Node& node, Nanos span_ns) {
   const std::string name = node.settings().name;
   if (!node.alive() || node.paused() || busy_[name] > 0) return false;
-  const auto end_busy = [this, name] { --busy_[name]; };
+  const auto end_busy = [this, name] {
+    --busy_[name];
+    free_since_ns_[name] = world_.now_ns();
+  };
   if (fault == Fault::stall) {
     if (node.limiter() == nullptr) return false;
     ++busy_[name];
@@ -135,11 +155,7 @@ bool Simulation::inject_down(Fault fault, Node& node, Nanos span_ns) {
     });
     return true;
   }
-  if (fault == Fault::wipe) {
-    if (busy_["wipe"] > 0 || !node.settings().owner || scenario_.replicas == 1) return false;
-    busy_["wipe"] = 1;
-    world_.after(span_ns + kWipesApartNs, [this] { busy_["wipe"] = 0; });
-  }
+  if (fault == Fault::wipe && !may_wipe(name)) return false;
   ++busy_[name];
   const bool machine = fault == Fault::power_loss || fault == Fault::wipe;
   const auto end = [this, &node, name, machine, fault] {

@@ -19,6 +19,8 @@ constexpr Nanos kHotEdgeMovesNs = 7 * kSecond;
 /// Edges miss an owner after this time (PROTOCOL I2).
 constexpr Nanos kSuspicionNs = 500 * kMillisecond;
 constexpr Nanos kDenialAllowanceNs = 2500 * kMillisecond;
+/// A commit and the one that it may wait for take so long at most, and four round trips.
+constexpr Nanos kStoredWithinNs = 100 * kMillisecond;
 
 /// At least what either allows.
 LimitNumbers larger(const LimitNumbers& a, const LimitNumbers& b) {
@@ -113,7 +115,8 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
   ++(decision.allowed ? outcome_.admitted : outcome_.denied);
   if (decision.source == Source::timeout) ++outcome_.timeouts;
   const Weather& weather = network_.weather;
-  if (busy_[edge] == 0 && now_ns - storm_ended_ns_ > kStormEchoNs) {
+  const bool free = busy_[edge] == 0 && invoked_ns >= free_since_ns_[edge];
+  if (free && now_ns - storm_ended_ns_ > kStormEchoNs) {
     const Nanos slow_ns = 4 * (round_trip_ns() + 2 * weather.straggler_ns);
     progress_.answered(invoked_ns, now_ns, std::max(scenario_.wait_ns, slow_ns) + kPatienceNs,
                        edge);
@@ -151,14 +154,19 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
   }
 }
 
+/// Judged a while later: an owner denies by what it has granted, stored or not yet.
 void Simulation::judge_denial(const Check& check, const Decision& decision) {
   if (decision.source != Source::owner || !calm_weather() || active_faults_ > 0) return;
+  const Nanos denied_ns = world_.now_ns();
+  const Nanos quiet_ns = disturbed_ns_;
+  const Nanos allowance_ns = kDenialAllowanceNs + scenario_.ttl_ns / 2 + 4 * round_trip_ns();
   for (const LimitDecision& said : decision.limits) {
     if (said.allowed) continue;
-    const std::string bucket = encode(BucketKey{check.customer, said.scope, "", said.name, {}});
-    denial_.denied(bucket, disturbed_ns_,
-                   kDenialAllowanceNs + scenario_.ttl_ns / 2 + 4 * round_trip_ns(),
-                   world_.now_ns());
+    std::string bucket = encode(BucketKey{check.customer, said.scope, "", said.name, {}});
+    world_.after(kStoredWithinNs + 4 * round_trip_ns(), [=, this, bucket = std::move(bucket)] {
+      if (disturbed_ns_ != quiet_ns) return;
+      denial_.denied(bucket, quiet_ns, allowance_ns, denied_ns, world_.now_ns());
+    });
   }
 }
 

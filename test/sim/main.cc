@@ -21,6 +21,7 @@ struct Arguments {
   bool list_mutants = false;
   bool trace = false;
   bool twice = false;
+  bool first = false;
 };
 
 bool parse_range(const std::string& text, std::uint64_t& from, std::uint64_t& to) {
@@ -116,6 +117,10 @@ bool run_seeds(const Arguments& arguments, const std::vector<Scenario>& scenario
     report(outcome, arguments.trace);
     totals.add(outcome, bad);
     if (arguments.trace || !arguments.scenario.empty()) print_figures(outcome);
+    if (bad && arguments.first) {
+      to = seed;
+      break;
+    }
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -144,6 +149,7 @@ int main(int argc, char** argv) {
   app.add_flag("--list-mutants", arguments.list_mutants, "print the rules that can be broken");
   app.add_flag("--trace", arguments.trace, "print the trace of each run");
   app.add_flag("--twice", arguments.twice, "run each seed twice and compare the traces");
+  app.add_flag("--first", arguments.first, "stop at the first seed that fails");
   CLI11_PARSE(app, argc, argv);
   if (arguments.list_mutants) {
     for (const auto& info : weir::kMutants) {

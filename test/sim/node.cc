@@ -459,11 +459,11 @@ bool Node::apply(const ownership::Replica::Write& write) {
   return false;
 }
 
-bool Node::votes(const RegisterId& reg) const {
+RegisterState Node::register_state(const RegisterId& reg) const {
   const auto bytes = store_->read_meta(meta_key(reg));
-  if (!bytes || !bytes->has_value()) return false;
+  if (!bytes || !bytes->has_value()) return {};
   const auto state = decode_register_state(**bytes);
-  return state && state->votes;
+  return state ? *state : RegisterState{};
 }
 
 std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> Node::ledgers() {

@@ -102,7 +102,8 @@ class Node {
   }
   void fill_disk(bool full) { disk_full_ = full; }
   /// What the disk says, whether the process runs or not.
-  bool votes(const RegisterId& reg) const;
+  RegisterState register_state(const RegisterId& reg) const;
+  bool votes(const RegisterId& reg) const { return register_state(reg).votes; }
 
  private:
   struct Process : ownership::RecordReader {

@@ -56,12 +56,16 @@ void Simulation::check_progress() {
   // then.
   if (3 * round_trip_ns() > scenario_.ttl_ns) return;
   const std::int64_t cost = largest_cost();
+  const Nanos span_ns = load_ends_ns_ - quiet_from_ns_;
   for (const std::string& customer : customers_) {
     std::int64_t flowed = INT64_MAX;
     for (const LimitDefinition& limit : limits_) {
-      const std::int64_t tokens = cost > limit.numbers.capacity
-                                      ? 0
-                                      : tokens_in(limit.numbers, load_ends_ns_ - quiet_from_ns_);
+      // What is out takes up room until it is told, or until its lease ends if the word is lost.
+      const Nanos out_ns =
+          std::max<Nanos>(1, 2 * round_trip_ns() + (calm_weather() ? 0 : scenario_.ttl_ns));
+      const std::int64_t turns = multiply_saturating(limit.numbers.capacity, span_ns / out_ns);
+      const std::int64_t tokens =
+          cost > limit.numbers.capacity ? 0 : std::min(turns, tokens_in(limit.numbers, span_ns));
       flowed = std::min(flowed, tokens);
     }
     const Tally& tally = late_[customer];

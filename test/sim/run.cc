@@ -147,7 +147,7 @@ void Simulation::committed(const std::string& node, const ownership::OwnerKey& k
   for (const LimitDefinition& limit : limits_) {
     const BucketCopies copies = copies_of(key.customer, limit);
     agreement_.committed(copies, epoch, now_ns);
-    bound_.booked(copies.bucket, declared(limit), now_ns);
+    if (copies.newest() != nullptr) bound_.booked(copies.bucket, declared(limit), now_ns);
     denial_.sampled(copies, largest_cost(), now_ns);
   }
   if (const auto died = died_ns_.find(key.reg); died != died_ns_.end()) {

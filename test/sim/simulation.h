@@ -63,6 +63,7 @@ class Simulation final : public Observer {
   // faults.cc
   void schedule_fault();
   bool inject(Fault fault);
+  bool may_wipe(const std::string& name) const;
   bool inject_down(Fault fault, Node& node, Nanos span_ns);
   bool inject_network(Fault fault, const std::string& name, Nanos span_ns);
   bool inject_disk(Fault fault, Node& node, Nanos span_ns);
@@ -96,7 +97,8 @@ class Simulation final : public Observer {
   std::map<RegisterId, std::string> owners_;
   std::map<RegisterId, Nanos> died_ns_;  ///< the owner of a register, not yet followed by another
   std::map<std::string, int> busy_;      ///< nodes under a fault
-  int active_faults_ = 0;                ///< that will be mended
+  std::map<std::string, Nanos> free_since_ns_;  ///< when one last ended
+  int active_faults_ = 0;                       ///< that will be mended
   Nanos load_ends_ns_ = 0;
   Nanos faults_end_ns_ = 0;
   Nanos storm_ended_ns_ = INT64_MIN / 2;

@@ -3,6 +3,8 @@
 // Method: one Holder with its surroundings and answers by hand, on exact instants.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "src/base/random.h"
 #include "src/lease/holder.h"
 
@@ -64,6 +66,28 @@ TEST(E1, ResendWaitsFourRoundTripsAtLeastFiftyMillisecondsAndDoubles) {
       wait_ns = std::min(2 * wait_ns, std::max(first_ns, kLongestResendNs));
     }
   }
+}
+
+TEST(E1, AnswersSlowerThanTheLongestRepetitionArriveInTheEnd) {
+  Holder holder;
+  const auto demand = waiting_for(1);  // no round trip is known yet
+  constexpr Nanos kAnswerNs = 1600 * kMillisecond;
+  std::vector<std::pair<Nanos, LeaseRequest>> on_the_way;
+  Nanos now_ns = kStart;
+  bool granted = false;
+  while (!granted && now_ns < kStart + 20 * kSecond) {
+    if (const auto request = holder.poll(demand, kTerms, now_ns)) {
+      on_the_way.emplace_back(now_ns + kAnswerNs, *request);
+    }
+    const Nanos arrives_ns = on_the_way.front().first;
+    now_ns = std::min(arrives_ns, holder.next_deadline(demand, kTerms, now_ns));
+    if (now_ns < arrives_ns) continue;
+    const auto heard = holder.on_answer(answer(on_the_way.front().second, LeaseStatus::granted, 5),
+                                        kTerms, now_ns);
+    granted = heard == Holder::Heard::tokens;
+    on_the_way.erase(on_the_way.begin());
+  }
+  EXPECT_TRUE(granted);
 }
 
 TEST(E1, RepeatsWhatTheLostRequestSaid) {
