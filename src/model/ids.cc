@@ -45,6 +45,8 @@ std::string to_string(const RegisterId& id) {
       return "region:" + id.region + "/" + slot;
     case RegisterId::Kind::pin:
       return "pin:" + id.region + "/" + slot;
+    case RegisterId::Kind::topology:
+      return "topology";
   }
   return "unknown/" + slot;
 }

@@ -20,9 +20,10 @@ using Slot = std::uint16_t;  ///< in [0, kSlotCount)
 /// The slot of a customer: hash_bytes(customer) mod kSlotCount. For ever.
 Slot slot_of(std::string_view customer);
 
-/// A unit of ownership (PROTOCOL A1). `region` is empty for kind global.
+/// A unit of ownership (PROTOCOL A1). `region` is empty for the kinds global and topology; the one
+/// register of kind topology (slot 0) holds the cluster's shape (J1).
 struct RegisterId {
-  enum class Kind : std::uint8_t { global = 1, region = 2, pin = 3 };
+  enum class Kind : std::uint8_t { global = 1, region = 2, pin = 3, topology = 4 };
   Kind kind = Kind::global;
   std::string region;
   Slot slot = 0;

@@ -90,6 +90,8 @@ struct LedgerRecord {
   Nanos window_start_ns = 0;
   Nanos window_end_ns = 0;
   std::int64_t used = 0;
+  /// Records that are no ledgers hold a text instead: the cluster's shape (TopologyState).
+  std::string document;
 
   friend bool operator==(const LedgerRecord&, const LedgerRecord&) = default;
 };

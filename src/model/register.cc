@@ -41,6 +41,21 @@ bool take_marks(std::string_view& bytes, std::vector<StoreMark>& marks) {
   return true;
 }
 
+void append_version(std::string& out, const TopologyVersion& version) {
+  append_varint(out, version.version);
+  append_text(out, version.document);
+  append_marks(out, version.listed);
+}
+
+bool take_version(std::string_view& bytes, TopologyVersion& version) {
+  const auto number = take_varint(bytes);
+  auto document = take_text(bytes);
+  if (!number || *number > kMaxTopologyVersion || !document) return false;
+  version.version = *number;
+  version.document = std::move(*document);
+  return take_marks(bytes, version.listed);
+}
+
 }  // namespace
 
 std::string encode(const RegisterState& state) {
@@ -53,6 +68,7 @@ std::string encode(const RegisterState& state) {
   append_varint(out, state.generation);
   append_marks(out, state.first_start);
   append_marks(out, state.known);
+  append_varint(out, state.stage);
   return out;
 }
 
@@ -72,9 +88,34 @@ Result<RegisterState> decode_register_state(std::string_view bytes) {
   state.promise = {*counter, std::move(*node), *incarnation};
   state.votes = *votes == 1;
   state.generation = *generation;
-  if (!take_marks(bytes, state.first_start) || !take_marks(bytes, state.known) || !bytes.empty()) {
-    return bad();
-  }
+  if (!take_marks(bytes, state.first_start) || !take_marks(bytes, state.known)) return bad();
+  const auto stage = take_varint(bytes);
+  if (!stage || !bytes.empty()) return bad();
+  state.stage = *stage;
+  return state;
+}
+
+std::string encode(const TopologyState& state) {
+  std::string out;
+  append_varint(out, kFormat);
+  append_version(out, state.finished);
+  append_varint(out, state.next ? 1 : 0);
+  if (state.next) append_version(out, *state.next);
+  return out;
+}
+
+Result<TopologyState> decode_topology_state(std::string_view bytes) {
+  const auto bad = [] {
+    return failure(ErrorCode::corrupt, "topology", "not the stored state of a topology");
+  };
+  TopologyState state;
+  const auto format = take_varint(bytes);
+  if (!format || *format != kFormat || !take_version(bytes, state.finished)) return bad();
+  const auto next = take_varint(bytes);
+  if (!next || *next > 1) return bad();
+  if (*next == 1 && !take_version(bytes, state.next.emplace())) return bad();
+  if (!bytes.empty()) return bad();
+  if (state.next && state.next->version <= state.finished.version) return bad();
   return state;
 }
 
@@ -99,7 +140,7 @@ std::string meta_key(const RegisterId& reg) {
 std::optional<RegisterId> register_of_meta_key(std::string_view key) {
   if (!key.starts_with(kMetaPrefix)) return std::nullopt;
   key.remove_prefix(kMetaPrefix.size());
-  if (key.size() < 4 || key[0] < '1' || key[0] > '3' || key[1] != '/') return std::nullopt;
+  if (key.size() < 4 || key[0] < '1' || key[0] > '4' || key[1] != '/') return std::nullopt;
   RegisterId reg;
   reg.kind = static_cast<RegisterId::Kind>(key[0] - '0');
   key.remove_prefix(2);

@@ -22,8 +22,14 @@ inline constexpr std::size_t kMaxRecordBytesPerMessage = 512 * 1024;
 /// Most registers that one node serves, so that a list of its claims fits a frame. It takes no part
 /// in further ones.
 inline constexpr std::size_t kMaxRegistersPerNode = 65'536;
-/// Most stores in a list of numbers: the members of two replica sets and some that have left.
-inline constexpr std::size_t kMaxStoreMarks = 64;
+/// Most stores in a list of numbers: all that a cluster ever had.
+inline constexpr std::size_t kMaxStoreMarks = 1024;
+/// Highest topology version; twice it is a stage.
+inline constexpr std::uint64_t kMaxTopologyVersion = std::uint64_t{1} << 62;
+/// Most unmarked registers that one message lists.
+inline constexpr std::size_t kMaxUnmarked = 1024;
+/// The register that holds the cluster's shape (J1), and the one record in it.
+inline const RegisterId kTopologyRegister{RegisterId::Kind::topology, {}, 0};
 
 /// The number of a node's store incarnation as its peers know it: one above the highest that a
 /// majority of them knew when the store was new (PROTOCOL C2). 0: a store that has not been
@@ -35,6 +41,10 @@ struct StoreMark {
   friend auto operator<=>(const StoreMark&, const StoreMark&) = default;
 };
 
+/// Every message between an owner and a replica names the register's stage (PROTOCOL J): twice the
+/// topology version whose replica set alone counts, or one more while the next version's set counts
+/// too. A stage is never left for a lower one.
+///
 /// "Promise me to refuse every lower epoch." With `first_start`: and join these stores, with which
 /// this register is to start. With `begin` as well: all of them have joined, vote (C3).
 struct Prepare {
@@ -42,7 +52,10 @@ struct Prepare {
   Epoch epoch;
   std::vector<StoreMark> first_start;
   bool begin = false;
+  /// A store that the topology version under way lists votes in a register it newly joins (J2).
+  bool enlists = false;
   std::vector<StoreMark> known;  ///< store numbers to be noted with the promise (C2)
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Prepare&, const Prepare&) = default;
 };
@@ -57,6 +70,7 @@ struct Promise {
   std::uint64_t generation = 0;
   std::vector<StoreMark> known;        ///< the highest number known of each store of the set
   std::vector<StoreMark> first_start;  ///< the list it has joined, or votes by
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Promise&, const Promise&) = default;
 };
@@ -67,6 +81,7 @@ struct Read {
   Epoch epoch;
   std::uint64_t token = 0;
   std::string bucket;
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Read&, const Read&) = default;
 };
@@ -80,6 +95,7 @@ struct ReadReply {
   StoreMark store;
   bool votes = false;
   std::optional<AgedRecord> record;
+  std::uint64_t stage = 0;
 
   friend bool operator==(const ReadReply&, const ReadReply&) = default;
 };
@@ -90,6 +106,7 @@ struct Accept {
   Epoch epoch;
   std::uint64_t commit = 0;
   std::vector<StoredRecord> records;
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Accept&, const Accept&) = default;
 };
@@ -102,6 +119,7 @@ struct Accepted {
   Epoch highest;
   StoreMark store;
   std::vector<std::string> stale;  ///< buckets of which it has a newer version (B5): not stored
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Accepted&, const Accepted&) = default;
 };
@@ -130,6 +148,7 @@ struct Scan {
   Epoch epoch;
   std::uint64_t token = 0;
   std::string after;
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Scan&, const Scan&) = default;
 };
@@ -144,6 +163,7 @@ struct ScanReply {
   bool votes = false;
   std::vector<AgedRecord> records;
   bool last = false;
+  std::uint64_t stage = 0;
 
   friend bool operator==(const ScanReply&, const ScanReply&) = default;
 };
@@ -156,6 +176,7 @@ struct Install {
   StoreMark store;  ///< for this incarnation only
   std::vector<AgedRecord> records;
   bool admit = false;  ///< with this page the store has everything: it votes from now on
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Install&, const Install&) = default;
 };
@@ -167,6 +188,7 @@ struct Installed {
   bool accepted = false;
   Epoch highest;
   StoreMark store;
+  std::uint64_t stage = 0;
 
   friend bool operator==(const Installed&, const Installed&) = default;
 };
@@ -201,8 +223,53 @@ struct Beat {
   std::uint64_t claims_generation = 0;  ///< of the sender
   std::uint64_t claims_seen = 0;        ///< generation of the receiver's that the sender knows
   std::vector<StoreMark> known;         ///< store numbers that the sender knows
+  std::uint64_t topology_stage = 0;     ///< of the committed state that the sender knows; 0: none
 
   friend bool operator==(const Beat&, const Beat&) = default;
+};
+
+/// A topology version as the cluster keeps it: the text of its file, and its stores by their
+/// numbers when it was proposed: these may vote at once in registers that they newly join (J1, J2).
+struct TopologyVersion {
+  std::uint64_t version = 0;
+  std::string document;
+  std::vector<StoreMark> listed;
+
+  friend bool operator==(const TopologyVersion&, const TopologyVersion&) = default;
+};
+
+/// What a node knows of the cluster's shape, and the record of the register `topology`: the last
+/// finished version and the one under way.
+struct TopologyState {
+  TopologyVersion finished;
+  std::optional<TopologyVersion> next;
+
+  /// Twice the finished version, one more while another is under way; orders states.
+  std::uint64_t stage() const { return 2 * finished.version + (next ? 1 : 0); }
+  /// The highest stage that a register may be in.
+  std::uint64_t last_stage() const { return next ? 2 * next->version : 2 * finished.version; }
+
+  friend bool operator==(const TopologyState&, const TopologyState&) = default;
+};
+std::string encode(const TopologyState& state);
+Result<TopologyState> decode_topology_state(std::string_view bytes);
+
+/// A committed state, told to a node that knows an earlier one.
+struct TopologyNews {
+  TopologyState state;
+
+  friend bool operator==(const TopologyNews&, const TopologyNews&) = default;
+};
+
+/// While `version` is under way: the registers of which the sender has a state that is not marked
+/// as moved yet. Whoever owns the register `topology` finishes the version when no register is
+/// left.
+struct Unmarked {
+  std::uint64_t version = 0;
+  std::uint64_t count = 0;
+  std::vector<RegisterId> registers;  ///< all `count`, or none when they are too many
+
+  friend bool operator==(const Unmarked&, const Unmarked&) = default;
 };
 
 /// What a replica has promised and joined in one register. Stored as a whole, small; the format is
@@ -213,6 +280,7 @@ struct RegisterState {
   std::uint64_t generation = 0;
   std::vector<StoreMark> first_start;  ///< the list that it joined (C3)
   std::vector<StoreMark> known;        ///< store numbers noted with promises (C2); never lowered
+  std::uint64_t stage = 0;             ///< the highest under which it has promised (J2)
 
   friend bool operator==(const RegisterState&, const RegisterState&) = default;
 };
@@ -227,8 +295,8 @@ std::optional<RegisterId> register_of_meta_key(std::string_view key);
 /// Bytes of a record on the wire and on disk, estimated from above.
 std::size_t record_bytes(const std::string& bucket, const LedgerRecord& ledger);
 
-using RegisterMessage =
-    std::variant<Prepare, Promise, Read, ReadReply, Accept, Accepted, Poll, PollReply, Scan,
-                 ScanReply, Install, Installed, HandOver, Release, Claims, Beat>;
+using RegisterMessage = std::variant<Prepare, Promise, Read, ReadReply, Accept, Accepted, Poll,
+                                     PollReply, Scan, ScanReply, Install, Installed, HandOver,
+                                     Release, Claims, Beat, TopologyNews, Unmarked>;
 
 }  // namespace weir

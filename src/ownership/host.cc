@@ -20,18 +20,25 @@ std::string customer_of(std::string_view bucket) {
 
 }  // namespace
 
-Host::Host(HostConfig config, Replica replica, std::vector<RegisterId> registers,
-           QuorumsOf quorums_of, std::vector<std::string> owner_nodes, Random random, Nanos now_ns)
+Host::Host(HostConfig config, Replica replica, TopologyState topology, bool assumed,
+           MakeView make_view, Random random, Nanos now_ns)
     : config_(std::move(config)),
       replica_(std::move(replica)),
-      quorums_of_(std::move(quorums_of)),
-      owner_nodes_(std::move(owner_nodes)),
+      topology_(std::move(topology)),
+      assumed_(assumed),
+      make_view_(std::move(make_view)),
       random_(random) {
+  auto view = make_view_(topology_);
+  WEIR_ASSERT(view.has_value());
+  view_ = std::move(*view);
+  owner_nodes_ = view_->owner_nodes();
+  replica_.set_floor(topology_.stage());
   merge_marks(known_, {replica_.own()});
-  for (const RegisterId& reg : registers) {
-    merge_marks(known_, replica_.state(reg).known);
-    place_of(reg, now_ns);
+  for (const auto& [reg, state] : replica_.states()) {
+    merge_marks(known_, state.known);
+    serve(reg, now_ns);
   }
+  for (const RegisterId& reg : view_->registers(config_.self)) place_of(reg, now_ns);
 }
 
 Host::Places::value_type& Host::place_of(const RegisterId& reg, Nanos now_ns) {
@@ -41,7 +48,7 @@ Host::Places::value_type& Host::place_of(const RegisterId& reg, Nanos now_ns) {
   const auto number = static_cast<std::uint32_t>(places_.size());
   auto& place = *places_.try_emplace(reg, Place{std::move(seat), number}).first;
   Seat::Effects none;
-  place.second.seat.set_quorums(quorums_of_(reg), now_ns, none);
+  place.second.seat.set_layout(layout_of(reg), now_ns, none);
   requeue(place.second);
   return place;
 }
@@ -51,7 +58,7 @@ Host::Places::value_type& Host::place_of(const RegisterId& reg, Nanos now_ns) {
 Host::Places::iterator Host::serve(const RegisterId& reg, Nanos now_ns) {
   const auto found = places_.find(reg);
   if (found != places_.end() || places_.size() >= kMaxRegistersPerNode) return found;
-  if (!quorums_of_(reg).contains(config_.self)) return found;
+  if (!layout_of(reg).quorums.contains(config_.self)) return found;
   place_of(reg, now_ns);
   return places_.find(reg);
 }
@@ -142,7 +149,16 @@ void Host::stop_owners(const RegisterId& reg, Effects& out) {
 
 void Host::take_seat(Places::value_type& place, Seat::Effects&& did, Nanos now_ns, Effects& out) {
   const auto& [reg, at] = place;
-  for (auto& [to, message] : did.send) route(to, std::move(message));
+  for (auto& [to, message] : did.send) {
+    std::visit(
+        [&](auto& what) {
+          if constexpr (requires { what.stage; }) {
+            if (what.stage == 0) what.stage = at.seat.stage();
+          }
+        },
+        message);
+    route(to, std::move(message));
+  }
   if (did.deposed) {
     ++generation_;
     owned_.erase(reg);
@@ -155,9 +171,12 @@ void Host::take_seat(Places::value_type& place, Seat::Effects&& did, Nanos now_n
     if (!at.last_owner.empty()) ++takeovers_;
     out.taken.push_back(reg);
   }
+  if (reg == kTopologyRegister && (did.deposed || did.activated)) leads_ = false;
   take_results(did, now_ns, out);
   requeue(place.second);
   if (did.activated) answer_held(reg, now_ns, out);
+  if (did.activated && reg == kTopologyRegister) lead(now_ns, out);
+  if (did.behind > at.seat.stage()) catch_up(place, did.behind, now_ns, out);
 }
 
 void Host::take_results(Seat::Effects& did, Nanos now_ns, Effects& out) {
@@ -173,6 +192,10 @@ void Host::take_results(Seat::Effects& did, Nanos now_ns, Effects& out) {
     const auto ticket = take(number);
     if (!ticket) continue;
     const Ticket& done = ticket.mapped();
+    if (done.key.reg == kTopologyRegister) {
+      committed_topology(now_ns, out);
+      continue;
+    }
     out.commits.push_back(now_ns - done.since_ns);
     out.owners.push_back(OwnerEvent{done.key, done.activation, Owner::Committed{done.commit}});
   }
@@ -180,6 +203,10 @@ void Host::take_results(Seat::Effects& did, Nanos now_ns, Effects& out) {
     const auto ticket = take(loaded.ticket);
     if (!ticket) continue;
     Ticket& done = ticket.mapped();
+    if (done.key.reg == kTopologyRegister) {
+      loaded_topology(loaded.record, now_ns, out);
+      continue;
+    }
     out.owners.push_back(
         OwnerEvent{done.key, done.activation,
                    Owner::Loaded{std::move(done.bucket), std::move(loaded.record)}});
@@ -194,6 +221,7 @@ void Host::message(const std::string& from, const RegisterMessage& message, Nano
 
 void Host::handle(const std::string& from, const RegisterMessage& message, Nanos now_ns,
                   Effects& out) {
+  if (foreign(message)) return;
   Replica::Effects did;
   const auto to_seat = [&](const auto& what) {
     const auto found = places_.find(what.reg);
@@ -222,6 +250,10 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
           on_claims(from, what, now_ns, out);
         } else if constexpr (std::is_same_v<T, Beat>) {
           on_beat(from, what, now_ns, out);
+        } else if constexpr (std::is_same_v<T, TopologyNews>) {
+          adopt(what.state, now_ns, out);
+        } else if constexpr (std::is_same_v<T, Unmarked>) {
+          reports_[from] = what;
         } else {
           to_seat(what);
         }
@@ -308,19 +340,23 @@ void Host::on_beat(const std::string& from, const Beat& beat, Nanos now_ns, Effe
   merge_marks(known_, beat.known);
   merge_marks(known_, {{from, beat.store}});
   if (known_ != before) wake_owned(now_ns);
+  if (!assumed_ && beat.topology_stage < topology_.stage()) {
+    route(from, TopologyNews{topology_});
+  }
   number_store(out);
 }
 
 /// Whether enough others of this set were heard that one of them is among those who noted this
 /// node's last number: a majority of the set, without this node (C2).
 bool Host::heard_enough(const std::vector<std::string>& set) const {
-  if (std::find(set.begin(), set.end(), config_.self) == set.end()) return true;
+  const bool member = std::find(set.begin(), set.end(), config_.self) != set.end();
   const auto heard = std::count_if(set.begin(), set.end(), [&](const std::string& node) {
     // Only a beat sets an incarnation: a peer that was merely sent to has said nothing.
     const auto peer = peers_.find(node);
     return node != config_.self && peer != peers_.end() && peer->second.incarnation != 0;
   });
-  return static_cast<std::size_t>(heard) >= set.size() - 1 - set.size() / 2;
+  const std::size_t enough = set.size() - set.size() / 2 - (member ? 1 : 0);
+  return static_cast<std::size_t>(heard) >= enough;
 }
 
 /// A store without a number takes the one above the highest that its peers noted of it (C2).
@@ -328,7 +364,7 @@ void Host::number_store(Effects& out) {
   if (replica_.own().number != 0 || numbering_) return;
   if (!heard_enough(owner_nodes_)) return;
   for (const auto& [reg, place] : places_) {
-    const Quorums quorums = quorums_of_(reg);
+    const Quorums quorums = layout_of(reg).quorums;
     if (!std::all_of(quorums.sets.begin(), quorums.sets.end(),
                      [&](const auto& set) { return heard_enough(set); })) {
       return;
@@ -355,7 +391,12 @@ void Host::send_beats(Nanos now_ns, Effects& out) {
   told_generation_ = generation_;
   Claims claims;
   claims.generation = generation_;
-  for (const std::string& node : owner_nodes_) {
+  std::set<std::string> nodes(owner_nodes_.begin(), owner_nodes_.end());
+  // Nodes that are about to join, or have left, hear of the topology, too.
+  for (const auto& [node, peer] : peers_) {
+    if (!silent(node, now_ns)) nodes.insert(node);
+  }
+  for (const std::string& node : nodes) {
     if (node == config_.self) continue;
     Peer& peer = peers_.try_emplace(node).first->second;
     if (peer.knows_generation != generation_) {
@@ -368,6 +409,7 @@ void Host::send_beats(Nanos now_ns, Effects& out) {
     beat.claims_generation = generation_;
     beat.claims_seen = peer.generation;
     beat.known = known_;
+    beat.topology_stage = assumed_ ? 0 : topology_.stage();
     out.send.emplace_back(node, std::move(beat));
   }
   drop_held(now_ns);
@@ -395,6 +437,8 @@ void Host::tick(Nanos now_ns, Effects& out) {
     place->second.seat.tick(claim_of(place->first), known_, now_ns, did);
     take_seat(*place, std::move(did), now_ns, out);
   }
+  report_unmarked(now_ns, out);
+  finish_topology(now_ns, out);
   drain(now_ns, out);
   send_beats(now_ns, out);
 }
@@ -518,19 +562,6 @@ void Host::stored(std::uint64_t token, bool ok, Nanos now_ns, Effects& out) {
     replica_.failed(token);
   }
   take_replica(std::move(did), out);
-  drain(now_ns, out);
-}
-
-void Host::set_topology(std::vector<RegisterId> registers, QuorumsOf quorums_of,
-                        std::vector<std::string> owner_nodes, Nanos now_ns, Effects& out) {
-  quorums_of_ = std::move(quorums_of);
-  owner_nodes_ = std::move(owner_nodes);
-  for (const RegisterId& reg : registers) place_of(reg, now_ns);
-  for (auto& place : places_) {
-    Seat::Effects did;
-    place.second.seat.set_quorums(quorums_of_(place.first), now_ns, did);
-    take_seat(place, std::move(did), now_ns, out);
-  }
   drain(now_ns, out);
 }
 

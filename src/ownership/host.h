@@ -23,6 +23,7 @@
 #include "src/ownership/owner.h"
 #include "src/ownership/replica.h"
 #include "src/ownership/seat.h"
+#include "src/ownership/topology_view.h"
 
 namespace weir::ownership {
 
@@ -76,14 +77,15 @@ class Host {
     std::uint32_t number = 0;       ///< store this number durably, then call numbered; 0: nothing
     std::vector<RegisterId> taken;  ///< registers that this node owns from now on
     std::vector<RegisterId> lost;
-    std::vector<Nanos> commits;  ///< how long each owner's commit took that ended now
+    std::vector<Nanos> commits;             ///< how long each owner's commit took that ended now
+    std::optional<TopologyState> topology;  ///< committed: store it durably, and follow it
   };
 
-  /// Who replicates a register, by the topology in force.
-  using QuorumsOf = std::function<Quorums(const RegisterId&)>;
-
-  Host(HostConfig config, Replica replica, std::vector<RegisterId> registers, QuorumsOf quorums_of,
-       std::vector<std::string> owner_nodes, Random random, Nanos now_ns);
+  /// `topology` is what the node has stored, or, `assumed`, what its file says: a cluster that is
+  /// new starts with that, any other replaces it by what is committed (J1). Its view must be made
+  /// without an error.
+  Host(HostConfig config, Replica replica, TopologyState topology, bool assumed, MakeView make_view,
+       Random random, Nanos now_ns);
 
   void message(const std::string& from, const RegisterMessage& message, Nanos now_ns, Effects& out);
   void lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out);
@@ -98,9 +100,17 @@ class Host {
   /// An owner ended by itself (killed): the next request starts another.
   void owner_died(const OwnerKey& key, std::uint64_t activation);
 
-  /// Another topology: other sets (the registers served stay the same in number or grow).
-  void set_topology(std::vector<RegisterId> registers, QuorumsOf quorums_of,
-                    std::vector<std::string> owner_nodes, Nanos now_ns, Effects& out);
+  /// Starts a topology version at the owner of the register `topology`. The answer comes when it is
+  /// committed, as a changed `topology()`. Fails with `unavailable` elsewhere (see owner_of) or
+  /// while another is under way, and with `invalid_argument` when it is not newer, is no topology,
+  /// or adds a node that has not been heard yet.
+  Status propose(std::uint64_t version, const std::string& document, Nanos now_ns, Effects& out);
+  const TopologyState& topology() const { return topology_; }
+  /// Nobody has said yet that it is committed.
+  bool topology_assumed() const { return assumed_; }
+  const TopologyView& view() const { return *view_; }
+  /// Registers that this node stores and that have not moved yet, while a version is under way.
+  std::size_t unmarked() const { return unmarked_; }
   /// Hands every register over (shutdown).
   void retire(Nanos now_ns, Effects& out);
   /// Gives every register up at once and for good: this store takes no more writes (C5).
@@ -183,12 +193,34 @@ class Host {
   void hold(const LeaseRequest& request, Nanos now_ns, Effects& out);
   void answer_held(const RegisterId& reg, Nanos now_ns, Effects& out);
   void drop_held(Nanos now_ns);
+  // host_topology.cc
+  Layout layout_of(const RegisterId& reg) const;
+  bool foreign(const RegisterMessage& message) const;
+  void catch_up(Places::value_type& place, std::uint64_t stage, Nanos now_ns, Effects& out);
+  bool adopt(const TopologyState& state, Nanos now_ns, Effects& out);
+  void follow(Nanos now_ns, Effects& out);
+  void lead(Nanos now_ns, Effects& out);
+  void loaded_topology(const Result<std::optional<AgedRecord>>& record, Nanos now_ns, Effects& out);
+  void commit_topology(TopologyState state, Nanos now_ns, Effects& out);
+  void committed_topology(Nanos now_ns, Effects& out);
+  void report_unmarked(Nanos now_ns, Effects& out);
+  void finish_topology(Nanos now_ns, Effects& out);
+  bool all_moved() const;
+
   LeaseAnswer refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const;
 
   HostConfig config_;
   Replica replica_;
-  QuorumsOf quorums_of_;
+  TopologyState topology_;
+  bool assumed_ = false;
+  MakeView make_view_;
+  std::shared_ptr<const TopologyView> view_;
   std::vector<std::string> owner_nodes_;
+  std::optional<TopologyState> proposed_;  ///< being committed here
+  bool leads_ = false;                     ///< owns the register `topology` and has read its record
+  Nanos reported_ns_ = INT64_MIN / 2;
+  std::size_t unmarked_ = 0;
+  std::map<std::string, Unmarked> reports_;
   Random random_;
   Places places_;
   std::set<std::pair<Nanos, Place*>, Earlier> queue_;  ///< by the seats' deadlines

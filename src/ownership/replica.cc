@@ -41,9 +41,14 @@ const RegisterState& Replica::state(const RegisterId& reg) const {
   return found == states_.end() ? kUntouched : found->second;
 }
 
-/// B1: strictly above the promise, or the same epoch again.
-bool Replica::may_promise(const RegisterState& state, const Epoch& epoch) const {
-  return epoch >= state.promise;
+std::uint64_t Replica::stage_of(const RegisterState& state) const {
+  return WEIR_MUTANT(stage_unchecked) ? 0 : std::max(floor_, state.stage);
+}
+
+/// B1: strictly above the promise, or the same epoch again; J2: not under an earlier stage.
+template <typename Message>
+bool Replica::may_promise(const RegisterState& state, const Message& message) const {
+  return message.epoch >= state.promise && message.stage >= stage_of(state);
 }
 
 void Replica::refuse(const std::string& from, RegisterMessage message, Effects& out) const {
@@ -66,13 +71,22 @@ void Replica::answer_after(Write write, const std::string& to, RegisterMessage m
   out.writes.push_back(std::move(write));
 }
 
+/// What a message promises besides: its epoch and its stage.
+template <typename Message>
+void Replica::keep_promise(const RegisterState& held, const Message& message, Write& write) const {
+  if (held.promise == message.epoch && held.stage == message.stage) return;
+  write.state = held;
+  write.state->promise = message.epoch;
+  write.state->stage = message.stage;
+}
+
 /// Whether this store may do what a prepare with a list asks (C3): joining is not voting, and a
 /// store that does not vote may join a later list; it votes by the list that it has joined.
 bool Replica::follows(const RegisterState& state, const Prepare& message) const {
   const std::vector<StoreMark>& list = message.first_start;
   if (message.begin) return state.first_start == list;
-  return !state.votes && own_.number != 0 &&
-         std::find(list.begin(), list.end(), own_) != list.end();
+  const bool listed = own_.number != 0 && std::find(list.begin(), list.end(), own_) != list.end();
+  return listed && (message.enlists || !state.votes);
 }
 
 void Replica::prepare(const std::string& from, const Prepare& message, Effects& out) {
@@ -81,9 +95,10 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
   reply.reg = message.reg;
   reply.epoch = message.epoch;
   reply.highest = held.promise;
+  reply.stage = std::max(message.stage, stage_of(held));
   reply.store = own_;
-  const bool starts = !message.first_start.empty();
-  if (!may_promise(held, message.epoch) || (starts && !follows(held, message))) {
+  const bool lists = !message.first_start.empty();
+  if (!may_promise(held, message) || (lists && !follows(held, message))) {
     reply.votes = held.votes;
     reply.known = held.known;
     reply.first_start = held.first_start;
@@ -93,10 +108,11 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
   }
   RegisterState next = held;
   next.promise = message.epoch;
+  next.stage = message.stage;
   merge_marks(next.known, message.known);
-  if (starts) {
-    next.first_start = message.first_start;
-    next.votes = next.votes || message.begin || WEIR_MUTANT(votes_on_join);
+  if (lists) {
+    if (!message.enlists) next.first_start = message.first_start;
+    next.votes = next.votes || message.begin || message.enlists || WEIR_MUTANT(votes_on_join);
     merge_marks(next.known, message.first_start);
   }
   if (WEIR_MUTANT(wiped_votes_at_once)) next.votes = true;
@@ -109,7 +125,7 @@ void Replica::prepare(const std::string& from, const Prepare& message, Effects& 
   Write write;
   write.reg = message.reg;
   if (next != held) write.state = next;
-  if (WEIR_MUTANT(promise_not_durable) && !starts) {
+  if (WEIR_MUTANT(promise_not_durable) && !lists) {
     states_[write.reg] = next;
     write.state.reset();
   }
@@ -125,7 +141,8 @@ void Replica::read(const std::string& from, const Read& message, Effects& out) {
   reply.store = own_;
   reply.votes = held.votes;
   reply.highest = held.promise;
-  if (!may_promise(held, message.epoch)) {
+  reply.stage = std::max(message.stage, stage_of(held));
+  if (!may_promise(held, message)) {
     refuse(from, std::move(reply), out);
     return;
   }
@@ -136,10 +153,7 @@ void Replica::read(const std::string& from, const Read& message, Effects& out) {
   reply.record->record.bucket = message.bucket;
   Write write;
   write.reg = message.reg;
-  if (!WEIR_MUTANT(read_unfenced) && held.promise != message.epoch) {
-    write.state = held;
-    write.state->promise = message.epoch;
-  }
+  if (!WEIR_MUTANT(read_unfenced)) keep_promise(held, message, write);
   answer_after(std::move(write), from, std::move(reply), out);
 }
 
@@ -152,7 +166,8 @@ void Replica::scan(const std::string& from, const Scan& message, Effects& out) {
   reply.store = own_;
   reply.votes = held.votes;
   reply.highest = held.promise;
-  if (!may_promise(held, message.epoch)) {
+  reply.stage = std::max(message.stage, stage_of(held));
+  if (!may_promise(held, message)) {
     refuse(from, std::move(reply), out);
     return;
   }
@@ -161,10 +176,7 @@ void Replica::scan(const std::string& from, const Scan& message, Effects& out) {
   reply.records.emplace_back().record.bucket = message.after;
   Write write;
   write.reg = message.reg;
-  if (held.promise != message.epoch) {
-    write.state = held;
-    write.state->promise = message.epoch;
-  }
+  keep_promise(held, message, write);
   answer_after(std::move(write), from, std::move(reply), out);
 }
 
@@ -186,7 +198,8 @@ void Replica::accept(const std::string& from, const Accept& message, Effects& ou
   reply.commit = message.commit;
   reply.store = own_;
   reply.highest = held.promise;
-  const bool refused = !may_promise(held, message.epoch) && !WEIR_MUTANT(stale_accepted);
+  reply.stage = std::max(message.stage, stage_of(held));
+  const bool refused = !may_promise(held, message) && !WEIR_MUTANT(stale_accepted);
   if (refused || !held.votes) {
     refuse(from, std::move(reply), out);
     return;
@@ -195,10 +208,7 @@ void Replica::accept(const std::string& from, const Accept& message, Effects& ou
   reply.highest = message.epoch;
   Write write;
   write.reg = message.reg;
-  if (held.promise != message.epoch) {
-    write.state = held;
-    write.state->promise = message.epoch;
-  }
+  keep_promise(held, message, write);
   for (const StoredRecord& record : message.records) {
     const auto have = newest(message.reg, record.bucket);
     if (!have) {
@@ -226,7 +236,8 @@ void Replica::install(const std::string& from, const Install& message, Effects& 
   reply.token = message.token;
   reply.store = own_;
   reply.highest = held.promise;
-  if (!may_promise(held, message.epoch) || message.store != own_) {
+  reply.stage = std::max(message.stage, stage_of(held));
+  if (!may_promise(held, message) || message.store != own_) {
     refuse(from, std::move(reply), out);
     return;
   }
@@ -234,6 +245,7 @@ void Replica::install(const std::string& from, const Install& message, Effects& 
   reply.highest = message.epoch;
   RegisterState next = held;
   next.promise = message.epoch;
+  next.stage = message.stage;
   if (message.admit) {
     next.votes = true;
     next.first_start.clear();

@@ -73,10 +73,14 @@ class Replica {
   /// it owns.
   void failed(std::uint64_t token);
 
+  /// From now on no register is served under a lower stage (J2).
+  void set_floor(std::uint64_t stage) { floor_ = stage; }
+
   /// This store got its number from its peers (C2).
   void set_number(std::uint32_t number) { own_.number = number; }
   const StoreMark& own() const { return own_; }
   const RegisterState& state(const RegisterId& reg) const;
+  const std::map<RegisterId, RegisterState>& states() const { return states_; }
 
  private:
   /// An answer that waits for a write; a read looks at the store when its turn has come.
@@ -86,7 +90,9 @@ class Replica {
     Answer answer;
   };
 
-  bool may_promise(const RegisterState& state, const Epoch& epoch) const;
+  template <typename Message>
+  bool may_promise(const RegisterState& state, const Message& message) const;
+  std::uint64_t stage_of(const RegisterState& state) const;
   void refuse(const std::string& from, RegisterMessage message, Effects& out) const;
   /// Hands over what must be durable, and queues the answer behind it.
   void answer_after(Write write, const std::string& to, RegisterMessage message, Effects& out);
@@ -94,8 +100,11 @@ class Replica {
   /// The newest version of a bucket, stored or on its way; nothing when it cannot be read.
   std::optional<Version> newest(const RegisterId& reg, const std::string& bucket) const;
   bool follows(const RegisterState& state, const Prepare& message) const;
+  template <typename Message>
+  void keep_promise(const RegisterState& held, const Message& message, Write& write) const;
 
   StoreMark own_;
+  std::uint64_t floor_ = 0;
   std::map<RegisterId, RegisterState> states_;
   const RecordReader& records_;
   std::uint64_t next_token_ = 1;

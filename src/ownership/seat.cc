@@ -28,7 +28,8 @@ std::vector<std::string> Quorums::members() const {
 
 bool Quorums::majority(const std::set<std::string>& nodes) const {
   if (sets.empty()) return false;
-  return std::all_of(sets.begin(), sets.end(), [&](const auto& set) {
+  const auto end = WEIR_MUTANT(moves_with_old_set) ? sets.begin() + 1 : sets.end();
+  return std::all_of(sets.begin(), end, [&](const auto& set) {
     const auto present = std::count_if(
         set.begin(), set.end(), [&](const std::string& node) { return nodes.contains(node); });
     return static_cast<std::size_t>(present) * 2 > set.size();
@@ -63,12 +64,23 @@ bool Seat::counts(const StoreMark& store) const {
   return store.number != 0 && store.number >= number_of(known_, store.node);
 }
 
-void Seat::set_quorums(Quorums quorums, Nanos now_ns, Effects& out) {
-  if (quorums == quorums_) return;
-  quorums_ = std::move(quorums);
-  if (!quorums_.contains(self_) && phase_ != Phase::idle) become_idle(now_ns, out);
-  if (phase_ == Phase::active && !quorums_.majority(voters())) become_idle(now_ns, out);
+void Seat::set_layout(Layout layout, Nanos now_ns, Effects& out) {
+  if (layout == layout_ || layout.stage < layout_.stage) return;
+  const bool moves = layout.quorums != quorums_;
+  layout_ = std::move(layout);
+  quorums_ = layout_.quorums;
   idle_until_ns_ = deadline_ns_ = now_ns;
+  if (!moves || phase_ == Phase::idle) return;
+  const bool owned = phase_ == Phase::active;
+  become_idle(now_ns, out);
+  if (owned && quorums_.contains(self_) && !retiring_) start_prepare(now_ns, out);
+}
+
+/// A refusal says which epoch or which stage is in its way.
+void Seat::note_refusal(const Epoch& highest, std::uint64_t stage, Nanos now_ns, Effects& out) {
+  note_higher(highest, now_ns, out);
+  const bool our_mark = move_ && move_->marking && stage == layout_.target;
+  if (stage > layout_.stage && !our_mark) out.behind = std::max(out.behind, stage);
 }
 
 void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns,
@@ -160,6 +172,7 @@ void Seat::become_idle(Nanos not_before_ns, Effects& out) {
   gathered_records_ = 0;
   readings_.clear();
   learners_.clear();
+  move_.reset();
   renews_ = false;
   release_to_.clear();
 }
@@ -227,13 +240,14 @@ void Seat::start_prepare(Nanos now_ns, Effects& out) {
 void Seat::send_prepare(Nanos now_ns, Effects& out) {
   sent_ns_ = now_ns;
   const bool joins = phase_ == Phase::starting;
-  to_all(Prepare{reg_, epoch_, joins ? first_start_ : std::vector<StoreMark>{}, false, announced_},
+  to_all(Prepare{reg_, epoch_, joins ? first_start_ : std::vector<StoreMark>{}, false, false,
+                 announced_},
          out);
 }
 
 void Seat::on(const std::string& from, const Promise& reply, Nanos now_ns, Effects& out) {
   if (!quorums_.contains(from)) return;
-  if (!reply.promised && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  if (!reply.promised) note_refusal(reply.highest, reply.stage, now_ns, out);
   const bool mine = reply.epoch == epoch_ && phase_ != Phase::idle && phase_ != Phase::polling;
   if (mine && reply.promised && reply.store.node == from) {
     merge_marks(known_, reply.known);
@@ -243,6 +257,7 @@ void Seat::on(const std::string& from, const Promise& reply, Nanos now_ns, Effec
     held = reply;
     held.votes = held.votes || votes;
     if (phase_ != Phase::active) conclude_promises(now_ns, out);
+    if (move_ && move_->marking && reply.stage >= layout_.target) marked(from, now_ns, out);
   }
   set_deadline(now_ns);
   // One that does not vote yet is to be taught.
@@ -280,7 +295,31 @@ void Seat::conclude_promises(Nanos now_ns, Effects& out) {
   if (bound_by_majority()) {
     become_active(now_ns, out);
   } else {
+    enlist(out);
     try_first_start(now_ns, out);
+  }
+}
+
+/// Only the version under way makes this node a member.
+bool Seat::newly_joins(const std::string& node) const {
+  const auto& old = quorums_.sets.front();
+  return layout_.joint() && std::find(old.begin(), old.end(), node) == old.end();
+}
+
+/// Stores that the version lists vote in the registers that they newly join, once the register is
+/// known to exist: a majority of the old set votes (J2).
+void Seat::enlist(Effects& out) const {
+  if (!layout_.joint()) return;
+  std::set<std::string> old;
+  for (const auto& [node, promise] : promises_) {
+    if (bound(promise)) old.insert(node);
+  }
+  if (!Quorums{{quorums_.sets.front()}}.majority(old)) return;
+  for (const auto& [node, promise] : promises_) {
+    const bool listed = std::find(layout_.listed.begin(), layout_.listed.end(), promise.store) !=
+                        layout_.listed.end();
+    if (promise.votes || !listed || !newly_joins(node)) continue;
+    out.send.emplace_back(node, Prepare{reg_, epoch_, layout_.listed, false, true, announced_});
   }
 }
 
@@ -302,7 +341,7 @@ bool Seat::bound_by_majority() const {
 void Seat::send_begin(Effects& out) {
   for (const auto& [node, promise] : promises_) {
     if (promise.votes || !bound(promise)) continue;
-    out.send.emplace_back(node, Prepare{reg_, epoch_, first_start_, true, announced_});
+    out.send.emplace_back(node, Prepare{reg_, epoch_, first_start_, true, false, announced_});
   }
 }
 
@@ -352,12 +391,15 @@ void Seat::tick_active(Nanos now_ns, Effects& out) {
     for (const std::string& node : quorums_.members()) {
       const auto found = promises_.find(node);
       if (found == promises_.end() || !counts(found->second.store)) {
-        out.send.emplace_back(node, Prepare{reg_, epoch_, {}, false, announced_});
+        out.send.emplace_back(node, Prepare{reg_, epoch_, {}, false, false, announced_});
       }
     }
     send_begin(out);
+    enlist(out);
   }
   find_learners(now_ns, out);
+  if (phase_ != Phase::active) return;
+  tick_move(now_ns, out);
   if (phase_ != Phase::active) return;
   flush(now_ns, out);
   release_if_drained(now_ns, out);
@@ -402,6 +444,14 @@ void Seat::resign(Effects& out) {
   deadline_ns_ = kForever;
 }
 
+/// A new epoch, as soon as nothing is being committed.
+void Seat::renew(Nanos now_ns, Effects& out) {
+  renews_ = true;
+  if (commit_) return;
+  become_idle(now_ns, out);
+  start_prepare(now_ns, out);
+}
+
 /// Gives the register up once nothing is being committed: drain, commit, release (B8).
 void Seat::release_if_drained(Nanos now_ns, Effects& out) {
   if (release_to_.empty() || commit_ || !gathered_.empty()) return;
@@ -426,7 +476,8 @@ void Seat::set_deadline(Nanos now_ns) {
     return;
   }
   const bool open = phase_ != Phase::active || commit_ || !gathered_.empty() ||
-                    !readings_.empty() || !learners_.empty() || !release_to_.empty() || renews_;
+                    !readings_.empty() || !learners_.empty() || !release_to_.empty() || renews_ ||
+                    move_.has_value();
   if (open) {
     deadline_ns_ = std::min(deadline_ns_, add_saturating(now_ns, config_.retry_ns / 2));
   } else if (!complete()) {

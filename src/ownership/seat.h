@@ -38,6 +38,18 @@ struct Quorums {
   friend bool operator==(const Quorums&, const Quorums&) = default;
 };
 
+/// Where a register lives, by the topology versions that a node knows (PROTOCOL J2).
+struct Layout {
+  std::uint64_t stage = 0;   ///< see RegisterState::stage
+  std::uint64_t target = 0;  ///< the stage once everything has moved; `stage` when nothing moves
+  Quorums quorums;           ///< one set, or the old and the new
+  std::vector<StoreMark> listed;  ///< stores of the version under way
+
+  bool joint() const { return target > stage; }
+
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
 struct SeatConfig {
   Nanos suspicion_ns = 500 * kMillisecond;  ///< without a claim for this long an owner is missed
   Nanos stagger_ns = 150 * kMillisecond;    ///< each rank waits so much longer before it tries
@@ -70,12 +82,15 @@ class Seat {
     bool deposed = false;                  ///< everything granted but not committed is void
     std::vector<std::uint64_t> committed;  ///< tickets of submit
     std::vector<Loaded> loaded;            ///< tickets of load
+    std::uint64_t behind = 0;  ///< a replica knows this later stage: set_layout is due; 0: none
   };
 
   Seat(RegisterId reg, std::string self, std::uint64_t incarnation, SeatConfig config,
        Random random, Nanos now_ns);
 
-  void set_quorums(Quorums quorums, Nanos now_ns, Effects& out);
+  /// Another stage. An owner whose replica set changes needs new promises, and a new epoch for
+  /// them.
+  void set_layout(Layout layout, Nanos now_ns, Effects& out);
   /// The newest claim of any node, and the numbers of stores known here.
   void tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns, Effects& out);
   /// kForever: not before the surroundings change, see `wake`.
@@ -106,6 +121,7 @@ class Seat {
 
   const RegisterId& reg() const { return reg_; }
   Phase phase() const { return phase_; }
+  std::uint64_t stage() const { return layout_.stage; }
   const Epoch& epoch() const { return epoch_; }
   bool active() const { return phase_ == Phase::active; }
   /// Replicas that do not vote yet, for `status`.
@@ -145,6 +161,24 @@ class Seat {
     Nanos sent_ns = 0;
     Nanos began_ns = 0;
   };
+  /// The joint phase: everything that majorities have is copied to a majority of the new set, page
+  /// by page, beside the commits; then the mark, beside none (J2).
+  struct Move {
+    std::string after;  ///< the scan's place
+    bool scanned = false;
+    bool marking = false;
+    std::uint64_t token = 0;                ///< of the scan, or of the install under way
+    std::map<std::string, ScanReply> page;  ///< at this place, by voter
+    std::vector<AgedRecord> records;        ///< being copied
+    bool copying = false;
+    std::set<std::string> done;  ///< members that have the page, or the mark
+    Nanos sent_ns = 0;
+  };
+  struct Page {
+    std::vector<AgedRecord> records;
+    std::string reach;
+    bool last = false;
+  };
 
   std::size_t rank_of(const std::string& node) const;
   Nanos missed_at(const Claim& claim) const;
@@ -172,10 +206,21 @@ class Seat {
   void send_read(std::uint64_t token, Reading& reading, Nanos now_ns, Effects& out);
   void find_learners(Nanos now_ns, Effects& out);
   void send_scan(Learner& learner, Nanos now_ns, Effects& out);
-  void conclude_page(Learner& learner, Nanos now_ns, Effects& out);
+  static Page merge(const std::map<std::string, ScanReply>& pages);
+  void conclude_page(Learner& learner, Nanos now_ns);
   void send_install(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);
   void admit(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);
   bool admitting() const;
+  void enlist(Effects& out) const;
+  bool newly_joins(const std::string& node) const;
+  void tick_move(Nanos now_ns, Effects& out);
+  void scan_for_move(Nanos now_ns, Effects& out);
+  void copy_for_move(Nanos now_ns, Effects& out);
+  void moved_page(const std::string& from, Nanos now_ns, Effects& out);
+  void mark_moved(Nanos now_ns, Effects& out);
+  void marked(const std::string& from, Nanos now_ns, Effects& out);
+  void note_refusal(const Epoch& highest, std::uint64_t stage, Nanos now_ns, Effects& out);
+  void renew(Nanos now_ns, Effects& out);
   void release_if_drained(Nanos now_ns, Effects& out);
   void set_deadline(Nanos now_ns);
   bool counts(const StoreMark& store) const;
@@ -186,7 +231,8 @@ class Seat {
   std::uint64_t incarnation_;
   SeatConfig config_;
   Random random_;
-  Quorums quorums_;
+  Layout layout_;
+  Quorums quorums_;  ///< of the layout
   Phase phase_ = Phase::idle;
   Epoch epoch_;
   std::uint64_t highest_counter_ = 0;
@@ -213,6 +259,7 @@ class Seat {
   std::size_t gathered_records_ = 0;
   std::map<std::uint64_t, Reading> readings_;
   std::map<std::string, Learner> learners_;
+  std::optional<Move> move_;
   bool renews_ = false;  ///< a new epoch is prepared as soon as nothing is being committed
   bool retiring_ = false;
   std::string release_to_;

@@ -31,7 +31,7 @@ bool Seat::admitting() const {
 /// it as a frame has room for.
 void Seat::flush(Nanos now_ns, Effects& out) {
   if (phase_ != Phase::active || commit_ || gathered_.empty()) return;
-  if (renews_ || admitting()) return;
+  if (renews_ || admitting() || (move_ && move_->marking)) return;
   Commit commit;
   commit.id = ++commit_id_;
   std::size_t bytes = 0;
@@ -63,7 +63,7 @@ void Seat::send_commit(Nanos now_ns, Effects& out) {
 
 void Seat::on(const std::string& from, const Accepted& reply, Nanos now_ns, Effects& out) {
   if (!quorums_.contains(from)) return;
-  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  if (!reply.accepted) note_refusal(reply.highest, reply.stage, now_ns, out);
   const bool mine = phase_ == Phase::active && reply.epoch == epoch_ && commit_ &&
                     commit_->id == reply.commit && reply.store.node == from;
   if (mine && reply.accepted && counts(reply.store)) {
@@ -116,7 +116,7 @@ void Seat::send_read(std::uint64_t token, Reading& reading, Nanos now_ns, Effect
 /// a majority: there never was one (B10).
 void Seat::on(const std::string& from, const ReadReply& reply, Nanos now_ns, Effects& out) {
   if (!quorums_.contains(from)) return;
-  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  if (!reply.accepted) note_refusal(reply.highest, reply.stage, now_ns, out);
   const auto found = readings_.find(reply.token);
   const bool mine = phase_ == Phase::active && reply.epoch == epoch_ && found != readings_.end() &&
                     reply.store.node == from;
@@ -153,14 +153,10 @@ void Seat::find_learners(Nanos now_ns, Effects& out) {
     const std::uint32_t number = number_of(known_, node);
     const auto promise = promises_.find(node);
     const bool votes = promise != promises_.end() && bound(promise->second);
-    if (votes || number == 0) continue;
+    if (votes || number == 0 || newly_joins(node)) continue;
     if (promise == promises_.end() || promise->second.store.number < number) continue;
     if (number_of(announced_, node) != number) {
-      renews_ = true;  // no commit starts from here on
-      if (commit_) return;
-      become_idle(now_ns, out);
-      start_prepare(now_ns, out);
-      return;
+      return renew(now_ns, out);
     }
     auto [at, is_new] = learners_.try_emplace(node);
     if (is_new || at->second.store.number != number) {
@@ -201,37 +197,40 @@ void Seat::send_scan(Learner& learner, Nanos now_ns, Effects& out) {
 
 void Seat::on(const std::string& from, const ScanReply& reply, Nanos now_ns, Effects& out) {
   if (!quorums_.contains(from)) return;
-  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  if (!reply.accepted) note_refusal(reply.highest, reply.stage, now_ns, out);
   if (phase_ != Phase::active || reply.epoch != epoch_ || !reply.accepted || !reply.votes) return;
   if (reply.store.node != from || !counts(reply.store)) return;
+  if (move_ && !move_->copying && move_->token == reply.token) {
+    move_->page[from] = reply;
+    copy_for_move(now_ns, out);
+  }
   for (auto& [node, learner] : learners_) {
     if (learner.scan_token != reply.token || learner.install) continue;
     learner.page[from] = reply;
     std::set<std::string> from_whom;
     for (const auto& [voter, page] : learner.page) from_whom.insert(voter);
     if (!quorums_.majority(from_whom)) return;
-    conclude_page(learner, now_ns, out);
+    conclude_page(learner, now_ns);
     send_install(node, learner, now_ns, out);
   }
   set_deadline(now_ns);
 }
 
 /// Merges a majority's pages up to where all of them reach, newest version first, greatest age.
-void Seat::conclude_page(Learner& learner, Nanos now_ns, Effects& out) {
-  static_cast<void>(out);
-  std::string reach;
-  bool all_last = true;
-  for (const auto& [voter, page] : learner.page) {
+Seat::Page Seat::merge(const std::map<std::string, ScanReply>& pages) {
+  Page result;
+  result.last = true;
+  for (const auto& [voter, page] : pages) {
     if (page.last) continue;
     const std::string& end = page.records.back().record.bucket;
-    if (all_last || end < reach) reach = end;
-    all_last = false;
+    if (result.last || end < result.reach) result.reach = end;
+    result.last = false;
   }
   std::map<std::string, AgedRecord> merged;
-  for (const auto& [voter, page] : learner.page) {
+  for (const auto& [voter, page] : pages) {
     for (const AgedRecord& aged : page.records) {
       const std::string& bucket = aged.record.bucket;
-      if (!all_last && bucket > reach) break;
+      if (!result.last && bucket > result.reach) break;
       auto [at, is_new] = merged.try_emplace(bucket, aged);
       if (is_new) continue;
       if (at->second.record.version < aged.record.version) {
@@ -241,11 +240,16 @@ void Seat::conclude_page(Learner& learner, Nanos now_ns, Effects& out) {
       }
     }
   }
+  for (auto& [bucket, aged] : merged) result.records.push_back(std::move(aged));
+  return result;
+}
+
+void Seat::conclude_page(Learner& learner, Nanos now_ns) {
+  Page page = merge(learner.page);
   Install install{reg_, epoch_, ++token_, learner.store, {}, false};
-  if (WEIR_MUTANT(learner_without_scan)) merged.clear();
-  for (auto& [bucket, aged] : merged) install.records.push_back(std::move(aged));
-  learner.after = reach;
-  learner.scanned = all_last;
+  if (!WEIR_MUTANT(learner_without_scan)) install.records = std::move(page.records);
+  learner.after = page.reach;
+  learner.scanned = page.last;
   learner.page.clear();
   learner.began_ns = now_ns;
   learner.install = std::move(install);
@@ -260,9 +264,15 @@ void Seat::send_install(const std::string& node, Learner& learner, Nanos now_ns,
 /// while no commit is under way.
 void Seat::on(const std::string& from, const Installed& reply, Nanos now_ns, Effects& out) {
   if (!quorums_.contains(from)) return;
-  if (!reply.accepted && reply.highest > reply.epoch) note_higher(reply.highest, now_ns, out);
+  if (!reply.accepted) note_refusal(reply.highest, reply.stage, now_ns, out);
+  if (phase_ != Phase::active || reply.epoch != epoch_) return;
+  if (move_ && move_->copying && move_->token == reply.token && reply.accepted) {
+    moved_page(from, now_ns, out);
+    set_deadline(now_ns);
+    return;
+  }
   const auto found = learners_.find(from);
-  if (phase_ != Phase::active || reply.epoch != epoch_ || found == learners_.end()) return;
+  if (found == learners_.end()) return;
   Learner& learner = found->second;
   if (!learner.install || learner.install->token != reply.token || !reply.accepted) return;
   if (learner.install->admit) {

@@ -79,6 +79,9 @@ bool Simulation::inject(Fault fault) {
       change_policy();
       done = true;
       break;
+    case Fault::change_topology:
+      done = change_topology();
+      break;
     case Fault::kill_node:
     case Fault::power_loss:
     case Fault::wipe:
@@ -201,8 +204,8 @@ bool Simulation::inject_network(Fault fault, const std::string& name, Nanos span
   }
   if (fault == Fault::cut_pair) {
     // The two best of one register: each of them would do for the other's successor.
-    const auto& set = shared_.placement->replicas(
-        shared_.registers[world_.random.below(shared_.registers.size())]);
+    const auto& registers = shared_.topologies.registers();
+    const auto set = replicas_of(registers[world_.random.below(registers.size())]);
     if (set.size() < 3) return false;
     network_.cut(set[0], set[1]);
     network_.cut(set[1], set[0]);
@@ -249,6 +252,28 @@ bool Simulation::inject_clock(Fault fault, Node& node, Nanos span_ns) {
                                                       : -most_ns;
   node.clock().set_wall_offset(offset_ns);
   return true;
+}
+
+/// Any of the owner nodes, any number of replicas that they can be.
+bool Simulation::change_topology() {
+  std::vector<std::string> nodes = owner_nodes_;
+  const auto least = std::min<std::size_t>(3, nodes.size());
+  while (nodes.size() > least && world_.random.chance(400)) {
+    nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(world_.random.below(nodes.size())));
+  }
+  int replicas = scenario_.replicas;
+  if (world_.random.chance(300)) replicas = world_.random.chance(500) ? 3 : 5;
+  const TopologyVersion version = topology_of(topology_version_ + 1, nodes, replicas);
+  for (auto& [name, node] : nodes_) {
+    if (!node->propose(version)) continue;
+    ++topology_version_;
+    std::string line =
+        "topology " + std::to_string(version.version) + ": R " + std::to_string(replicas) + " of";
+    for (const std::string& owner : nodes) line += " " + owner;
+    world_.log(line);
+    return true;
+  }
+  return false;
 }
 
 /// Doubles or halves every limit, back and forth.

@@ -33,6 +33,7 @@ class Book final : public ownership::LimitBook {
 constexpr Nanos kFastestSyncNs = 100 * kMicrosecond;
 constexpr Nanos kSlowestSyncNs = 1500 * kMicrosecond;
 constexpr std::string_view kNumberKey = "store/number";
+constexpr std::string_view kTopologyKey = "topology";
 
 }  // namespace
 
@@ -77,7 +78,7 @@ void Node::boot() {
   process.stored_until_ns = shared_.world.now_ns();
   process.router = std::make_unique<edge::Router>(
       [this](const RegisterId& reg) -> const std::vector<std::string>& {
-        return shared_.placement->replicas(reg);
+        return shared_.view->placement().replicas(reg);
       });
   if (settings_.edge) {
     edge::LimiterConfig config;
@@ -101,26 +102,29 @@ void Node::boot_owner() {
     own.number = static_cast<std::uint32_t>(std::stoul(**number));
   }
   std::map<RegisterId, RegisterState> states;
-  for (const RegisterId& reg : shared_.registers) {
+  std::vector<RegisterId> registers = shared_.topologies.registers();
+  registers.push_back(kTopologyRegister);
+  for (const RegisterId& reg : registers) {
     const auto bytes = store_->read_meta(meta_key(reg));
     if (!bytes || !bytes->has_value()) continue;
     if (auto state = decode_register_state(**bytes)) states.emplace(reg, std::move(*state));
   }
-  std::vector<RegisterId> served;
-  for (const RegisterId& reg : shared_.registers) {
-    const auto& set = shared_.placement->replicas(reg);
-    if (std::find(set.begin(), set.end(), settings_.name) != set.end()) served.push_back(reg);
+  TopologyState topology = shared_.first_topology;
+  bool assumed = true;
+  if (const auto bytes = store_->read_meta(kTopologyKey); bytes && bytes->has_value()) {
+    if (auto stored = decode_topology_state(**bytes)) {
+      topology = *stored;
+      assumed = false;
+    }
   }
   ownership::HostConfig config;
   config.self = settings_.name;
   config.incarnation = process.incarnation;
   config.seat = shared_.seat;
   process.host = std::make_unique<ownership::Host>(
-      config, ownership::Replica(own, std::move(states), process), served,
-      [this](const RegisterId& reg) {
-        return ownership::Quorums{{shared_.placement->replicas(reg)}};
-      },
-      shared_.owner_nodes, Random(shared_.world.random.next()), clock_.boot_ns());
+      config, ownership::Replica(own, std::move(states), process), topology, assumed,
+      [this](const TopologyState& state) { return shared_.topologies.view(state); },
+      Random(shared_.world.random.next()), clock_.boot_ns());
   schedule_tick();
 }
 
@@ -320,6 +324,7 @@ void Node::carry(ownership::Host::Effects&& effects) {
       });
     }
     for (auto& request : now.writes) write(std::move(request));
+    if (now.topology) follow(*now.topology);
     if (now.number != 0) {
       store_->write({{}, {{std::string(kNumberKey), std::to_string(now.number)}}});
       store_->sync();
@@ -462,8 +467,27 @@ bool Node::apply(const ownership::Replica::Write& write) {
 RegisterState Node::register_state(const RegisterId& reg) const {
   const auto bytes = store_->read_meta(meta_key(reg));
   if (!bytes || !bytes->has_value()) return {};
-  const auto state = decode_register_state(**bytes);
-  return state ? *state : RegisterState{};
+  auto state = decode_register_state(**bytes);
+  return state ? std::move(*state) : RegisterState{};
+}
+
+/// A committed state of the topology: stored, and what edges go by when it is the newest.
+void Node::follow(const TopologyState& state) {
+  static_cast<void>(store_->write({{}, {{std::string(kTopologyKey), encode(state)}}}));
+  store_->sync();
+  shared_.world.log(settings_.name + " follows topology stage " + std::to_string(state.stage()));
+  if (state.stage() <= shared_.topology.stage()) return;
+  shared_.topology = state;
+  shared_.view = shared_.topologies.whole_view(state);
+}
+
+bool Node::propose(const TopologyVersion& version) {
+  if (!process_ || paused_ || !process_->host) return false;
+  ownership::Host::Effects effects;
+  const auto done =
+      process_->host->propose(version.version, version.document, clock_.boot_ns(), effects);
+  carry(std::move(effects));
+  return done.has_value();
 }
 
 std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> Node::ledgers() {

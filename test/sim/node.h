@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "regions/placement.h"
+#include "regions/topology_view.h"
 #include "src/edge/limiter.h"
 #include "src/edge/router.h"
 #include "src/ownership/host.h"
 #include "src/policy/policy.h"
 #include "src/store/memory_store.h"
 #include "test/sim/network.h"
+#include "test/sim/topology.h"
 #include "test/sim/world.h"
 
 namespace weir::sim {
@@ -40,9 +41,10 @@ struct Shared {
   Nanos max_clock_error_ns = 5 * kSecond;
   std::size_t max_buckets = edge::kMaxBuckets;
   std::shared_ptr<const policy::Policy> policy;
-  std::shared_ptr<const regions::Placement> placement;
-  std::vector<std::string> owner_nodes;
-  std::vector<RegisterId> registers;  ///< those that the workload touches
+  Topologies topologies;
+  TopologyState first_topology;  ///< what their files say
+  TopologyState topology;        ///< the newest that a node follows; at first what their files say
+  std::shared_ptr<const regions::View> view;  ///< of it; edges go by it
 };
 
 /// Called by nodes for the checkers.
@@ -78,6 +80,8 @@ class Node {
   void stall_next_check(Nanos span_ns) { stall_ns_ = span_ns; }
   /// Kills the owner of one customer, if it runs here.
   bool kill_owner(const std::string& customer);
+  /// Starts a topology version, if that is decided here.
+  bool propose(const TopologyVersion& version);
   void set_policy(std::shared_ptr<const policy::Policy> policy);
 
   using Completion = edge::Limiter::Completion;
@@ -102,8 +106,8 @@ class Node {
   }
   void fill_disk(bool full) { disk_full_ = full; }
   /// What the disk says, whether the process runs or not.
-  RegisterState register_state(const RegisterId& reg) const;
   bool votes(const RegisterId& reg) const { return register_state(reg).votes; }
+  RegisterState register_state(const RegisterId& reg) const;
 
  private:
   struct Process : ownership::RecordReader {
@@ -134,6 +138,7 @@ class Node {
   void receive_request(const LeaseRequest& request);
   void receive_answer(const LeaseAnswer& answer, const std::string& from);
   void carry(ownership::Host::Effects&& effects);
+  void follow(const TopologyState& state);
   void carry_owner(const std::variant<ownership::Host::OwnerStart, ownership::Host::OwnerStop,
                                       ownership::Host::OwnerEvent>& what,
                    ownership::Host::Effects& more);

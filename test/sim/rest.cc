@@ -85,7 +85,7 @@ void Simulation::check_at_rest() {
     // A check of a process that ended was answered by its broken connection.
     if (open.first >= quiet_from_ns_) progress_.unanswered(open.first, open.second);
   }
-  for (const RegisterId& reg : shared_.registers) {
+  for (const RegisterId& reg : shared_.topologies.registers()) {
     std::size_t owners = 0;
     for (const auto& [name, node] : nodes_) {
       if (node->host() != nullptr && node->host()->owns(reg)) ++owners;
@@ -94,7 +94,7 @@ void Simulation::check_at_rest() {
       finding_.lost(
           now_ns, to_string(reg) + " has " + std::to_string(owners) + " owners after a long rest");
     }
-    for (const std::string& name : shared_.placement->replicas(reg)) {
+    for (const std::string& name : replicas_of(reg)) {
       if (nodes_.at(name)->votes(reg)) continue;
       finding_.lost(now_ns, name + " does not vote in " + to_string(reg) + " after a long rest");
     }

@@ -30,9 +30,10 @@ Simulation::Simulation(const Scenario& scenario, std::uint64_t seed, bool keep_t
               scenario.max_clock_error_ns,
               scenario.max_buckets,
               nullptr,
-              nullptr,
               {},
-              {}},
+              {},
+              {},
+              nullptr},
       bound_(scenario.drift_ppm + 1) {
   outcome_.seed = seed;
   outcome_.scenario = scenario.name;
@@ -97,23 +98,37 @@ void Simulation::build() {
     customers_.push_back("customer-" + std::to_string(i));
     registers.insert(register_of(Scope::global, "", customers_.back()));
   }
-  shared_.registers.assign(registers.begin(), registers.end());
+  shared_.topologies.set_registers({registers.begin(), registers.end()});
   build_nodes();
 }
 
-void Simulation::build_nodes() {
+/// Names a topology of these owner nodes.
+TopologyVersion Simulation::topology_of(std::uint64_t version,
+                                        const std::vector<std::string>& nodes, int replicas) {
   Topology topology;
-  topology.version = 1;
-  topology.replica_count = static_cast<std::uint32_t>(scenario_.replicas);
+  topology.version = version;
+  topology.replica_count = static_cast<std::uint32_t>(replicas);
   TopologyRegion home{"eu", 1, {}};
-  for (int i = 1; i <= scenario_.owner_nodes; ++i) {
-    const std::string name = "eu-" + std::to_string(i);
-    home.nodes.push_back({name, "z" + std::to_string(i % 3), {"127.0.0.1", 1}});
-    owner_nodes_.push_back(name);
+  for (const std::string& name : nodes) {
+    const auto number = static_cast<std::size_t>(std::stoi(name.substr(name.find('-') + 1)));
+    home.nodes.push_back({name, "z" + std::to_string(number % 3), {"127.0.0.1", 1}});
   }
   topology.regions.push_back(home);
-  shared_.placement = std::make_shared<regions::Placement>(topology);
-  shared_.owner_nodes = owner_nodes_;
+  const std::string document = "version " + std::to_string(version);
+  shared_.topologies.add(document, std::move(topology));
+  return {version, document, {}};
+}
+
+void Simulation::build_nodes() {
+  for (int i = 1; i <= scenario_.owner_nodes + scenario_.spares; ++i) {
+    owner_nodes_.push_back("eu-" + std::to_string(i));
+  }
+  const auto first = owner_nodes_.begin();
+  topology_version_ = 1;
+  shared_.first_topology.finished =
+      topology_of(1, {first, first + scenario_.owner_nodes}, scenario_.replicas);
+  shared_.topology = shared_.first_topology;
+  shared_.view = shared_.topologies.whole_view(shared_.topology);
   for (const std::string& name : owner_nodes_) {
     const bool both = scenario_.edges > static_cast<int>(edges_.size()) && !scenario_.edges_apart;
     add_node({name, "eu", both, true, 0, 0});
@@ -162,7 +177,9 @@ void Simulation::committed(const std::string& node, const ownership::OwnerKey& k
 }
 
 void Simulation::accepted(const std::string& node, const RegisterId& reg, const Version& version) {
-  epochs_.accepted(node, reg, version, shared_.placement->replicas(reg).size(), world_.now_ns());
+  const auto set = replicas_of(reg);
+  if (std::find(set.begin(), set.end(), node) == set.end()) return;
+  epochs_.accepted(node, reg, version, set.size(), world_.now_ns());
 }
 
 void Simulation::said(const std::string& node, const RegisterMessage& message) {
@@ -203,11 +220,21 @@ std::int64_t Simulation::largest_cost() const {
   return *std::max_element(scenario_.load.costs.begin(), scenario_.load.costs.end());
 }
 
+/// The set that must have what is committed: in a joint phase the old one, until a store knows that
+/// everything has moved.
+std::vector<std::string> Simulation::replicas_of(const RegisterId& reg) const {
+  std::uint64_t stage = 0;
+  for (const std::string& name : owner_nodes_) {
+    stage = std::max(stage, nodes_.at(name)->register_state(reg).stage);
+  }
+  return shared_.view->layout(reg, stage).quorums.sets.front();
+}
+
 BucketCopies Simulation::copies_of(const std::string& customer, const LimitDefinition& limit) {
   BucketCopies result;
   result.reg = register_of(limit.scope, "", customer);
   result.bucket = encode(BucketKey{customer, limit.scope, "", limit.name, {}});
-  for (const std::string& name : shared_.placement->replicas(result.reg)) {
+  for (const std::string& name : replicas_of(result.reg)) {
     Node& node = *nodes_.at(name);
     const auto record = node.store().read_record(result.reg, result.bucket);
     result.copies.push_back({name, node.votes(result.reg), record ? *record : std::nullopt});

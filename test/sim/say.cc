@@ -14,7 +14,8 @@ std::string marks(const std::vector<StoreMark>& list) {
 template <typename Message>
 std::string about(const char* what, const Message& message) {
   return std::string(what) + " " + to_string(message.reg) + " " +
-         std::to_string(message.epoch.counter) + "." + message.epoch.node;
+         std::to_string(message.epoch.counter) + "." + message.epoch.node + " stage " +
+         std::to_string(message.stage);
 }
 
 template <typename Reply>
@@ -23,7 +24,7 @@ std::string refused(const Reply& reply) {
 }
 
 std::string say_one(const Prepare& m) {
-  return about("prepare", m) + (m.begin ? " begin" : "") + marks(m.first_start);
+  return about("prepare", m) + (m.begin ? " begin" : "") + (m.enlists ? " enlist" : "") + marks(m.first_start);
 }
 std::string say_one(const Promise& m) {
   return about("promise", m) + " of #" + std::to_string(m.store.number) +
@@ -58,8 +59,14 @@ std::string say_one(const PollReply& m) {
   return "poll reply " + to_string(m.reg) + (m.misses ? " misses" : " has " + m.owner);
 }
 std::string say_one(const HandOver& m) { return "hand over " + to_string(m.reg); }
-std::string say_one(const Release& m) { return about("release", m); }
+std::string say_one(const Release& m) { return "release " + to_string(m.reg); }
 std::string say_one(const Claims& m) { return "claims " + std::to_string(m.owned.size()); }
+std::string say_one(const TopologyNews& m) {
+  return "topology stage " + std::to_string(m.state.stage());
+}
+std::string say_one(const Unmarked& m) {
+  return "unmarked " + std::to_string(m.count) + " of version " + std::to_string(m.version);
+}
 std::string say_one(const Beat& m) { return "beat" + marks(m.known); }
 
 }  // namespace

@@ -73,6 +73,7 @@ Status read_key(const std::string& key, const YAML::Node& value, Scenario& scena
   const std::map<std::string, std::function<void()>> keys = {
       {"regions", [&] { scenario.regions = value.as<int>(); }},
       {"owner_nodes", [&] { scenario.owner_nodes = value.as<int>(); }},
+      {"spares", [&] { scenario.spares = value.as<int>(); }},
       {"replicas", [&] { scenario.replicas = value.as<int>(); }},
       {"edges", [&] { scenario.edges = value.as<int>(); }},
       {"ttl_ms", [&] { scenario.ttl_ns = value.as<Nanos>() * kMillisecond; }},
@@ -132,6 +133,8 @@ const char* to_string(Fault fault) {
       return "cut-pair";
     case Fault::disk_full:
       return "disk-full";
+    case Fault::change_topology:
+      return "change-topology";
     case Fault::change_policy:
       return "change-policy";
     case Fault::pause:

@@ -31,13 +31,15 @@ enum class Fault : std::uint8_t {
   slew,        ///< an edge's clock runs off by up to the configured slew
   step_wall,   ///< by up to an hour, or within the clock error where machines reboot
   change_policy,
-  storm,  ///< loss, duplication, stragglers for a while
+  change_topology,  ///< another set of owner nodes, spares among them
+  storm,            ///< loss, duplication, stragglers for a while
 };
 inline constexpr std::array kFaults = {
-    Fault::kill_owner,    Fault::kill_node,   Fault::power_loss, Fault::retire,   Fault::stall,
-    Fault::pause,         Fault::cut_one_way, Fault::cut_off,    Fault::cut_pair, Fault::split,
-    Fault::wipe,          Fault::disk_error,  Fault::disk_full,  Fault::slew,     Fault::step_wall,
-    Fault::change_policy, Fault::storm};
+    Fault::kill_owner,      Fault::kill_node, Fault::power_loss,  Fault::retire,
+    Fault::stall,           Fault::pause,     Fault::cut_one_way, Fault::cut_off,
+    Fault::cut_pair,        Fault::split,     Fault::wipe,        Fault::disk_error,
+    Fault::disk_full,       Fault::slew,      Fault::step_wall,   Fault::change_policy,
+    Fault::change_topology, Fault::storm};
 const char* to_string(Fault fault);
 
 struct Load {
@@ -53,6 +55,7 @@ struct Scenario {
   std::string name;
   int regions = 1;
   int owner_nodes = 3;  ///< in the first region (each region, when spread over regions)
+  int spares = 0;       ///< owner nodes that the first topology leaves out
   int replicas = 3;
   int edges = 3;
   Nanos ttl_ns = 5 * kSecond;

@@ -37,6 +37,9 @@ class Simulation final : public Observer {
   std::string summary() const;
   void build();
   void build_nodes();
+  TopologyVersion topology_of(std::uint64_t version, const std::vector<std::string>& nodes,
+                              int replicas);
+  std::vector<std::string> replicas_of(const RegisterId& reg) const;
   void add_node(NodeSettings settings);
   void use_policy();
   void disturbed();
@@ -69,6 +72,7 @@ class Simulation final : public Observer {
   bool inject_disk(Fault fault, Node& node, Nanos span_ns);
   bool inject_clock(Fault fault, Node& node, Nanos span_ns);
   void change_policy();
+  bool change_topology();
   void owner_ended(const std::string& node);
   void heal(const std::string& what, Nanos after_ns, std::function<void()> mend);
   std::string any_node();
@@ -94,6 +98,7 @@ class Simulation final : public Observer {
   /// Those of earlier policies, and until when leases of them may live.
   std::vector<std::pair<Nanos, std::vector<LimitDefinition>>> old_limits_;
   std::uint64_t policy_version_ = 1;
+  std::uint64_t topology_version_ = 1;
   std::map<RegisterId, std::string> owners_;
   std::map<RegisterId, Nanos> died_ns_;  ///< the owner of a register, not yet followed by another
   std::map<std::string, int> busy_;      ///< nodes under a fault

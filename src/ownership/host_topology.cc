@@ -1,0 +1,209 @@
+// The cluster's shape at one node (PROTOCOL J1, J2): what it knows, whom it tells, and, where the
+// register `topology` is owned, how a version starts and ends.
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/mutants.h"
+#include "src/ownership/host.h"
+
+namespace weir::ownership {
+namespace {
+
+/// Nodes say how much is left to be moved so often.
+constexpr Nanos kReportEveryNs = 500 * kMillisecond;
+
+/// The one record of the register.
+const std::string& record_key() {
+  static const std::string key = encode(BucketKey{"topology", Scope::global, {}, "topology", {}});
+  return key;
+}
+
+}  // namespace
+
+Layout Host::layout_of(const RegisterId& reg) const {
+  return view_->layout(reg, replica_.state(reg).stage);
+}
+
+/// Of a topology version that this node has not heard to be committed: it does not act on that; the
+/// news come with the sender's next beat (J1).
+bool Host::foreign(const RegisterMessage& message) const {
+  return std::visit(
+      [this](const auto& what) {
+        if constexpr (requires { what.stage; }) return what.stage > topology_.last_stage();
+        return false;
+      },
+      message);
+}
+
+/// A replica knows a later stage of the register than its seat.
+void Host::catch_up(Places::value_type& place, std::uint64_t stage, Nanos now_ns, Effects& out) {
+  if (stage > topology_.last_stage()) return;
+  Seat::Effects did;
+  place.second.seat.set_layout(view_->layout(place.first, stage), now_ns, did);
+  take_seat(place, std::move(did), now_ns, out);
+}
+
+/// A committed state. What was assumed from a file gives way to any; else the later one counts.
+bool Host::adopt(const TopologyState& state, Nanos now_ns, Effects& out) {
+  if (!assumed_ && state.stage() <= topology_.stage()) return false;
+  auto view = make_view_(state);
+  if (!view) return false;
+  topology_ = state;
+  assumed_ = false;
+  view_ = std::move(*view);
+  out.topology = topology_;
+  follow(now_ns, out);
+  return true;
+}
+
+void Host::follow(Nanos now_ns, Effects& out) {
+  owner_nodes_ = view_->owner_nodes();
+  replica_.set_floor(topology_.stage());
+  reports_.clear();
+  reported_ns_ = INT64_MIN / 2;
+  unmarked_ = 0;
+  for (const RegisterId& reg : view_->registers(config_.self)) place_of(reg, now_ns);
+  for (auto& place : places_) {
+    Seat::Effects did;
+    place.second.seat.set_layout(layout_of(place.first), now_ns, did);
+    take_seat(place, std::move(did), now_ns, out);
+  }
+}
+
+/// This node owns the register now: its record says what is committed.
+void Host::lead(Nanos now_ns, Effects& out) {
+  proposed_.reset();
+  auto& place = *places_.find(kTopologyRegister);
+  tickets_[++ticket_] = {{kTopologyRegister, {}}, 0, 0, record_key(), now_ns};
+  Seat::Effects did;
+  place.second.seat.load(ticket_, record_key(), now_ns, did);
+  take_seat(place, std::move(did), now_ns, out);
+}
+
+/// What was read may be the word of a minority: it is committed once more before anybody acts on
+/// it.
+void Host::loaded_topology(const Result<std::optional<AgedRecord>>& record, Nanos now_ns,
+                           Effects& out) {
+  if (!owns(kTopologyRegister) || !record) return;
+  if (!record->has_value()) {
+    // A cluster that is new: what all its nodes assume becomes its first version.
+    commit_topology(topology_, now_ns, out);
+    return;
+  }
+  auto state = decode_topology_state((*record)->record.ledger.document);
+  if (state) commit_topology(std::move(*state), now_ns, out);
+}
+
+void Host::commit_topology(TopologyState state, Nanos now_ns, Effects& out) {
+  LedgerRecord record;
+  record.document = encode(state);
+  proposed_ = std::move(state);
+  tickets_[++ticket_] = {{kTopologyRegister, {}}, 0, 1, {}, now_ns};
+  auto& place = *places_.find(kTopologyRegister);
+  Seat::Effects did;
+  if (!place.second.seat.submit(ticket_, {{record_key(), std::move(record)}}, now_ns, did)) {
+    proposed_.reset();
+  }
+  take_seat(place, std::move(did), now_ns, out);
+}
+
+void Host::committed_topology(Nanos now_ns, Effects& out) {
+  if (!proposed_) return;
+  const TopologyState state = std::move(*proposed_);
+  proposed_.reset();
+  leads_ = true;
+  if (state == topology_ && assumed_) {
+    assumed_ = false;
+    out.topology = topology_;
+    return;
+  }
+  adopt(state, now_ns, out);
+}
+
+Status Host::propose(std::uint64_t version, const std::string& document, Nanos now_ns,
+                     Effects& out) {
+  if (!leads_ || proposed_ || assumed_) {
+    return failure(ErrorCode::unavailable, "topology", "not decided at this node now");
+  }
+  if (topology_.next) {
+    return failure(ErrorCode::unavailable, "version",
+                   "version " + std::to_string(topology_.next->version) + " is still under way");
+  }
+  if (version <= topology_.finished.version || version > kMaxTopologyVersion) {
+    return failure(ErrorCode::invalid_argument, "version",
+                   "must be above " + std::to_string(topology_.finished.version));
+  }
+  TopologyState state = topology_;
+  state.next = TopologyVersion{version, document, {}};
+  auto view = make_view_(state);
+  if (!view) return tl::unexpected(view.error());
+  for (const std::string& node : (*view)->owner_nodes()) {
+    const bool added = !std::binary_search(owner_nodes_.begin(), owner_nodes_.end(), node);
+    const std::uint32_t number = number_of(known_, node);
+    if (added && (number == 0 || silent(node, now_ns))) {
+      return failure(ErrorCode::invalid_argument, "regions",
+                     "node " + node + " is not heard: start it before it is added");
+    }
+    if (number != 0) state.next->listed.push_back({node, number});
+  }
+  commit_topology(std::move(state), now_ns, out);
+  return {};
+}
+
+/// What this node stores that has not moved; told to the owner of the register `topology`.
+void Host::report_unmarked(Nanos now_ns, Effects& out) {
+  if (!topology_.next || assumed_ || now_ns - reported_ns_ < kReportEveryNs) return;
+  reported_ns_ = now_ns;
+  Unmarked report;
+  report.version = topology_.next->version;
+  for (const auto& [reg, state] : replica_.states()) {
+    const bool touched = state.votes || state.promise != Epoch{};
+    if (reg == kTopologyRegister || !touched || !view_->layout(reg, state.stage).joint()) continue;
+    ++report.count;
+    report.registers.push_back(reg);
+  }
+  unmarked_ = report.count;
+  if (report.count > kMaxUnmarked) report.registers.clear();
+  if (leads_) {
+    reports_[config_.self] = std::move(report);
+    return;
+  }
+  const std::string owner = owner_of(kTopologyRegister, now_ns);
+  if (!owner.empty() && owner != config_.self) route(owner, std::move(report));
+  drain(now_ns, out);
+}
+
+/// No register is left to be moved: for each, a majority of both sets says so.
+bool Host::all_moved() const {
+  std::set<RegisterId> registers;
+  std::map<std::string, std::set<RegisterId>> left;
+  for (const auto& [node, report] : reports_) {
+    if (report.version != topology_.next->version) continue;
+    if (report.count != report.registers.size()) continue;
+    left[node].insert(report.registers.begin(), report.registers.end());
+    registers.insert(report.registers.begin(), report.registers.end());
+  }
+  const auto moved = [&](const RegisterId& reg) {
+    std::set<std::string> nodes;
+    for (const auto& [node, unmarked] : left) {
+      if (!unmarked.contains(reg)) nodes.insert(node);
+    }
+    return view_->layout(reg, topology_.stage()).quorums.majority(nodes);
+  };
+  if (!std::all_of(registers.begin(), registers.end(), moved)) return false;
+  const auto all = view_->all();
+  return std::all_of(all.begin(), all.end(), moved);
+}
+
+/// The version is finished when everything has moved, the register `topology` last (J1).
+void Host::finish_topology(Nanos now_ns, Effects& out) {
+  if (!leads_ || !topology_.next || proposed_) return;
+  auto& place = *places_.find(kTopologyRegister);
+  if (place.second.seat.stage() != topology_.last_stage() || !all_moved()) return;
+  TopologyState state;
+  state.finished = *topology_.next;
+  commit_topology(std::move(state), now_ns, out);
+}
+
+}  // namespace weir::ownership
