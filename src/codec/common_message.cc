@@ -47,11 +47,12 @@ Status check_bucket(const std::string& bucket) {
 }
 
 Status check(const v1::RegisterId& reg) {
-  if (reg.kind() < 1 || reg.kind() > 3) return corrupt("reg.kind", "is unknown");
+  if (reg.kind() < 1 || reg.kind() > 4) return corrupt("reg.kind", "is unknown");
   if (reg.slot() >= kSlotCount) return corrupt("reg.slot", "must be below 4096");
-  const bool global = reg.kind() == static_cast<std::uint32_t>(RegisterId::Kind::global);
-  if (global != reg.region().empty()) {
-    return corrupt("reg.region", "must be empty for a global register, and only then");
+  const auto kind = static_cast<RegisterId::Kind>(reg.kind());
+  const bool placed = kind == RegisterId::Kind::region || kind == RegisterId::Kind::pin;
+  if (placed == reg.region().empty()) {
+    return corrupt("reg.region", "must be empty but for a region's and a pin's register");
   }
   return check_name("reg.region", reg.region(), true);
 }

@@ -83,6 +83,14 @@ Status check_window(const v1::LedgerRecord& stored) {
   return {};
 }
 
+Status check_document(const v1::LedgerRecord& stored) {
+  if (stored.document().size() > kMaxDocumentBytes) return corrupt("document", "is too long");
+  const bool ledger = stored.level() != 0 || stored.fraction() != 0 || stored.lessees_size() != 0 ||
+                      stored.numbers().capacity() != 0 || stored.used() != 0;
+  if (ledger) return corrupt("document", "stands beside a ledger");
+  return {};
+}
+
 }  // namespace
 
 Status check_ledger(const v1::LedgerRecord& stored) {
@@ -95,6 +103,7 @@ Status check_ledger(const v1::LedgerRecord& stored) {
   }
   if (stored.boot_id().size() > kMaxBootIdBytes) return corrupt("boot_id", "is too long");
   if (stored.wall_ns() < 0) return corrupt("wall_ns", "must not be negative");
+  if (!stored.document().empty()) return check_document(stored);
   if (auto status = check_numbers(stored.numbers(), stored.fraction()); !status) return status;
   if (auto status = check_window(stored); !status) return status;
   return check_lessees(stored);
@@ -129,6 +138,7 @@ void fill(const StoredRecord& record, v1::LedgerRecord& stored) {
   stored.set_window_start_ns(ledger.window_start_ns);
   stored.set_window_end_ns(ledger.window_end_ns);
   stored.set_used(ledger.used);
+  stored.set_document(ledger.document);
   for (const LesseeRecord& lessee : ledger.lessees) {
     auto& out = *stored.add_lessees();
     out.set_node(lessee.lessee.node);
@@ -169,6 +179,7 @@ StoredRecord take_record(std::string bucket, const v1::LedgerRecord& stored) {
   ledger.window_start_ns = stored.window_start_ns();
   ledger.window_end_ns = stored.window_end_ns();
   ledger.used = stored.used();
+  ledger.document = stored.document();
   ledger.lessees.reserve(static_cast<std::size_t>(stored.lessees_size()));
   for (const auto& lessee : stored.lessees()) {
     ledger.lessees.push_back({{lessee.node(), lessee.incarnation()},

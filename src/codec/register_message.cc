@@ -13,7 +13,10 @@ namespace {
 
 // Kinds on the wire, for ever: one above the place in RegisterMessage.
 constexpr std::uint32_t kKinds = std::variant_size_v<RegisterMessage>;
-static_assert(kKinds == 16);
+static_assert(kKinds == 18);
+/// Kinds from here on are about a node or the cluster, not about one register: claims, beat, news,
+/// unmarked.
+constexpr std::uint32_t kFirstKindWithoutRegister = 15;
 
 void fill_mark(const StoreMark& from, v1::StoreMark& to) {
   to.set_node(from.node);
@@ -42,7 +45,9 @@ void fill_place(const RegisterId& reg, const Epoch& epoch, v1::RegisterMessage& 
 }
 
 void fill_kind(const Prepare& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, first_start, begin, known] = from;
+  const auto& [reg, epoch, first_start, begin, enlists, known, stage] = from;
+  to.set_stage(stage);
+  to.set_enlists(enlists);
   fill_place(reg, epoch, to);
   to.set_begin(begin);
   fill_marks(first_start, *to.mutable_first_start());
@@ -50,7 +55,9 @@ void fill_kind(const Prepare& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Promise& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, promised, highest, store, votes, generation, known, first_start] = from;
+  const auto& [reg, epoch, promised, highest, store, votes, generation, known, first_start, stage] =
+      from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_accepted(promised);
   fill(highest, *to.mutable_highest());
@@ -62,14 +69,16 @@ void fill_kind(const Promise& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Read& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, token, bucket] = from;
+  const auto& [reg, epoch, token, bucket, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(token);
   to.set_bucket(bucket);
 }
 
 void fill_kind(const ReadReply& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, token, accepted, highest, store, votes, record] = from;
+  const auto& [reg, epoch, token, accepted, highest, store, votes, record, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(token);
   to.set_accepted(accepted);
@@ -80,14 +89,16 @@ void fill_kind(const ReadReply& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Accept& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, commit, records] = from;
+  const auto& [reg, epoch, commit, records, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(commit);
   for (const StoredRecord& record : records) add_record(record, 0, to);
 }
 
 void fill_kind(const Accepted& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, commit, accepted, highest, store, stale] = from;
+  const auto& [reg, epoch, commit, accepted, highest, store, stale, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(commit);
   to.set_accepted(accepted);
@@ -112,14 +123,16 @@ void fill_kind(const PollReply& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Scan& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, token, after] = from;
+  const auto& [reg, epoch, token, after, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(token);
   to.set_bucket(after);
 }
 
 void fill_kind(const ScanReply& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, token, accepted, highest, store, votes, records, last] = from;
+  const auto& [reg, epoch, token, accepted, highest, store, votes, records, last, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(token);
   to.set_accepted(accepted);
@@ -131,7 +144,8 @@ void fill_kind(const ScanReply& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Install& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, token, store, records, admit] = from;
+  const auto& [reg, epoch, token, store, records, admit, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(token);
   fill_mark(store, *to.mutable_store());
@@ -140,7 +154,8 @@ void fill_kind(const Install& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Installed& from, v1::RegisterMessage& to) {
-  const auto& [reg, epoch, token, accepted, highest, store] = from;
+  const auto& [reg, epoch, token, accepted, highest, store, stage] = from;
+  to.set_stage(stage);
   fill_place(reg, epoch, to);
   to.set_token(token);
   to.set_accepted(accepted);
@@ -169,12 +184,25 @@ void fill_kind(const Claims& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Beat& from, v1::RegisterMessage& to) {
-  const auto& [incarnation, store, claims_generation, claims_seen, known] = from;
+  const auto& [incarnation, store, claims_generation, claims_seen, known, topology_stage] = from;
+  to.set_stage(topology_stage);
   to.set_incarnation(incarnation);
   to.set_store_number(store);
   to.set_claims_generation(claims_generation);
   to.set_claims_seen(claims_seen);
   fill_marks(known, *to.mutable_known());
+}
+
+void fill_kind(const TopologyNews& from, v1::RegisterMessage& to) {
+  const auto& [state] = from;
+  to.set_bucket(encode(state));
+}
+
+void fill_kind(const Unmarked& from, v1::RegisterMessage& to) {
+  const auto& [version, count, registers] = from;
+  to.set_token(version);
+  to.set_generation(count);
+  for (const RegisterId& reg : registers) fill(reg, *to.add_claims()->mutable_reg());
 }
 
 StoreMark take_mark(v1::StoreMark& from) {
@@ -200,7 +228,7 @@ std::vector<AgedRecord> take_records(v1::RegisterMessage& from) {
 }
 
 Accept take_accept(v1::RegisterMessage& from) {
-  Accept to{take(*from.mutable_reg()), take(*from.mutable_epoch()), from.token(), {}};
+  Accept to{take(*from.mutable_reg()), take(*from.mutable_epoch()), from.token(), {}, from.stage()};
   to.records.reserve(static_cast<std::size_t>(from.records_size()));
   for (auto& record : *from.mutable_records()) {
     to.records.push_back(take_record(std::move(*record.mutable_bucket()), record.ledger()));
@@ -216,7 +244,8 @@ ReadReply take_read_reply(v1::RegisterMessage& from) {
                take(*from.mutable_highest()),
                take_mark(*from.mutable_store()),
                from.votes(),
-               {}};
+               {},
+               from.stage()};
   auto records = take_records(from);
   if (!records.empty()) to.record = std::move(records.front());
   return to;
@@ -229,7 +258,8 @@ Accepted take_accepted(v1::RegisterMessage& from) {
               from.accepted(),
               take(*from.mutable_highest()),
               take_mark(*from.mutable_store()),
-              {}};
+              {},
+              from.stage()};
   for (auto& bucket : *from.mutable_stale()) to.stale.push_back(std::move(bucket));
   return to;
 }
@@ -240,6 +270,12 @@ Claims take_claims(v1::RegisterMessage& from) {
   for (auto& claim : *from.mutable_claims()) {
     to.owned.emplace_back(take(*claim.mutable_reg()), claim.counter());
   }
+  return to;
+}
+
+Unmarked take_unmarked(v1::RegisterMessage& from) {
+  Unmarked to{from.token(), from.generation(), {}};
+  for (auto& claim : *from.mutable_claims()) to.registers.push_back(take(*claim.mutable_reg()));
   return to;
 }
 
@@ -294,8 +330,7 @@ void fill(const RegisterMessage& from, v1::RegisterMessage& to) {
 
 Status check(const v1::RegisterMessage& message) {
   if (message.kind() < 1 || message.kind() > kKinds) return corrupt("kind", "is unknown");
-  // Claims and beats, the last two kinds, are about a node and not about one register.
-  if (message.kind() <= kKinds - 2) {
+  if (message.kind() < kFirstKindWithoutRegister) {
     if (auto status = check(message.reg()); !status) return status;
   }
   for (const auto* epoch : {&message.epoch(), &message.highest()}) {
@@ -305,7 +340,11 @@ Status check(const v1::RegisterMessage& message) {
   if (auto s = check_marks("first_start", message.first_start()); !s) return s;
   if (auto s = check_marks("known", message.known()); !s) return s;
   if (auto s = check_name("owner", message.owner(), true); !s) return s;
-  if (!message.bucket().empty()) {
+  if (message.kind() == 17) {
+    if (auto state = decode_topology_state(message.bucket()); !state) {
+      return corrupt("bucket", "is no state of a topology");
+    }
+  } else if (!message.bucket().empty()) {
     if (auto s = check_bucket(message.bucket()); !s) return s;
   }
   if (auto s = check_records(message); !s) return s;
@@ -321,12 +360,13 @@ RegisterMessage take(v1::RegisterMessage& from) {
   const auto first_start = [&from] { return take_marks(*from.mutable_first_start()); };
   switch (from.kind()) {
     case 1:
-      return Prepare{reg(), epoch(), first_start(), from.begin(), known()};
+      return Prepare{reg(),          epoch(), first_start(), from.begin(),
+                     from.enlists(), known(), from.stage()};
     case 2:
-      return Promise{reg(),        epoch(),           from.accepted(), highest(),    store(),
-                     from.votes(), from.generation(), known(),         first_start()};
+      return Promise{reg(),        epoch(),           from.accepted(), highest(),     store(),
+                     from.votes(), from.generation(), known(),         first_start(), from.stage()};
     case 3:
-      return Read{reg(), epoch(), from.token(), std::move(*from.mutable_bucket())};
+      return Read{reg(), epoch(), from.token(), std::move(*from.mutable_bucket()), from.stage()};
     case 4:
       return take_read_reply(from);
     case 5:
@@ -339,23 +379,35 @@ RegisterMessage take(v1::RegisterMessage& from) {
       return PollReply{reg(), from.token(), from.misses(), highest(),
                        std::move(*from.mutable_owner())};
     case 9:
-      return Scan{reg(), epoch(), from.token(), std::move(*from.mutable_bucket())};
+      return Scan{reg(), epoch(), from.token(), std::move(*from.mutable_bucket()), from.stage()};
     case 10:
       return ScanReply{reg(),   epoch(),      from.token(),       from.accepted(), highest(),
-                       store(), from.votes(), take_records(from), from.last()};
+                       store(), from.votes(), take_records(from), from.last(),     from.stage()};
     case 11:
-      return Install{reg(), epoch(), from.token(), store(), take_records(from), from.last()};
+      return Install{reg(),       epoch(),     from.token(), store(), take_records(from),
+                     from.last(), from.stage()};
     case 12:
-      return Installed{reg(), epoch(), from.token(), from.accepted(), highest(), store()};
+      return Installed{reg(),     epoch(), from.token(), from.accepted(),
+                       highest(), store(), from.stage()};
     case 13:
       return HandOver{reg()};
     case 14:
       return Release{reg(), epoch()};
     case 15:
       return take_claims(from);
+    case 16:
+      return Beat{from.incarnation(),
+                  from.store_number(),
+                  from.claims_generation(),
+                  from.claims_seen(),
+                  known(),
+                  from.stage()};
+    case 17: {
+      auto state = decode_topology_state(from.bucket());
+      return TopologyNews{state ? std::move(*state) : TopologyState{}};
+    }
     default:
-      return Beat{from.incarnation(), from.store_number(), from.claims_generation(),
-                  from.claims_seen(), known()};
+      return take_unmarked(from);
   }
 }
 

@@ -77,6 +77,9 @@ struct LesseeRecord {
   friend bool operator==(const LesseeRecord&, const LesseeRecord&) = default;
 };
 
+/// Longest document in a record.
+inline constexpr std::size_t kMaxDocumentBytes = 512 * 1024;
+
 /// A bucket's ledger as stored: relative to the moment of its snapshot, so that it can be aged by
 /// whoever reads it (PROTOCOL B9).
 struct LedgerRecord {

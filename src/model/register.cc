@@ -123,7 +123,7 @@ std::size_t record_bytes(const std::string& bucket, const LedgerRecord& ledger) 
   // Every number at its longest, and the frames around them.
   constexpr std::size_t kRecordBytes = 192;
   constexpr std::size_t kLesseeBytes = 72;
-  std::size_t bytes = kRecordBytes + bucket.size();
+  std::size_t bytes = kRecordBytes + bucket.size() + ledger.document.size();
   for (const LesseeRecord& lessee : ledger.lessees) {
     bytes += kLesseeBytes + lessee.lessee.node.size();
   }

@@ -116,8 +116,10 @@ bool Simulation::inject(Fault fault) {
 /// node replicates must keep one without it, or never have been started.
 bool Simulation::may_wipe(const std::string& name) const {
   if (!nodes_.at(name)->settings().owner || scenario_.replicas == 1) return false;
-  for (const RegisterId& reg : shared_.registers) {
-    const auto& set = shared_.placement->replicas(reg);
+  std::vector<RegisterId> registers = shared_.topologies.registers();
+  registers.push_back(kTopologyRegister);
+  for (const RegisterId& reg : registers) {
+    const auto set = replicas_of(reg);
     if (std::find(set.begin(), set.end(), name) == set.end()) continue;
     std::size_t left = 0;
     bool started = false;

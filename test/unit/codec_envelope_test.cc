@@ -199,7 +199,7 @@ TEST(EnvelopeCodec, refuses_insane_requests) {
   refuse("lease_requests[0].reg.slot", [](LeaseRequest& r) { r.reg.slot = kSlotCount; });
   refuse("lease_requests[0].reg.region", [](LeaseRequest& r) { r.reg.region = "eu"; });
   refuse("lease_requests[0].reg.kind",
-         [](LeaseRequest& r) { r.reg.kind = static_cast<RegisterId::Kind>(4); });
+         [](LeaseRequest& r) { r.reg.kind = static_cast<RegisterId::Kind>(5); });
 }
 
 TEST(EnvelopeCodec, refuses_insane_answers) {

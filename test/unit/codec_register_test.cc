@@ -34,6 +34,10 @@ std::vector<StoreMark> random_marks(Random& random) {
 
 StoredRecord random_record(Random& random) {
   StoredRecord record{bucket_of(random.below(1000)), {random_epoch(random), random.next()}, {}};
+  if (random.chance(100)) {
+    record.ledger.document = "version: 7";
+    return record;
+  }
   record.ledger.numbers = {random.between(1000, INT64_MAX / 2), random.between(1, 1000), kSecond};
   record.ledger.level = random.between(0, 100);
   record.ledger.fraction = random.below(kSecond);
@@ -71,23 +75,32 @@ std::vector<RegisterMessage> one_of_each(Random& random) {
   for (auto n = random.below(4); n > 0; --n) accept.records.push_back(random_record(random));
   Claims claims{number(), {}};
   for (auto n = random.below(4); n > 0; --n) claims.owned.emplace_back(reg(), number());
-  return {Prepare{reg(), epoch(), marks(), yes(), marks()},
-          Promise{reg(), epoch(), yes(), epoch(), mark(), yes(), number(), marks(), marks()},
-          Read{reg(), epoch(), number(), bucket_of(1)},
-          ReadReply{reg(), epoch(), number(), yes(), epoch(), mark(), yes(), found},
-          accept,
-          Accepted{reg(), epoch(), number(), yes(), epoch(), mark(), {bucket_of(1), bucket_of(2)}},
-          Poll{reg(), number()},
-          PollReply{reg(), number(), yes(), epoch(), yes() ? "eu-2" : ""},
-          Scan{reg(), epoch(), number(), yes() ? bucket_of(5) : ""},
-          ScanReply{reg(), epoch(), number(), yes(), epoch(), mark(), yes(), random_records(random),
-                    yes()},
-          Install{reg(), epoch(), number(), mark(), random_records(random), yes()},
-          Installed{reg(), epoch(), number(), yes(), epoch(), mark()},
-          HandOver{reg()},
-          Release{reg(), epoch()},
-          claims,
-          Beat{number(), static_cast<std::uint32_t>(number()), number(), number(), marks()}};
+  accept.stage = number();
+  const TopologyState topology{{7, "version: 7", marks()},
+                               TopologyVersion{8, "version: 8", marks()}};
+  Unmarked unmarked{number(), number(), {}};
+  for (auto n = random.below(4); n > 0; --n) unmarked.registers.push_back(reg());
+  return {
+      Prepare{reg(), epoch(), marks(), yes(), yes(), marks(), number()},
+      Promise{reg(), epoch(), yes(), epoch(), mark(), yes(), number(), marks(), marks(), number()},
+      Read{reg(), epoch(), number(), bucket_of(1), number()},
+      ReadReply{reg(), epoch(), number(), yes(), epoch(), mark(), yes(), found, number()},
+      accept,
+      Accepted{
+          reg(), epoch(), number(), yes(), epoch(), mark(), {bucket_of(1), bucket_of(2)}, number()},
+      Poll{reg(), number()},
+      PollReply{reg(), number(), yes(), epoch(), yes() ? "eu-2" : ""},
+      Scan{reg(), epoch(), number(), yes() ? bucket_of(5) : "", number()},
+      ScanReply{reg(), epoch(), number(), yes(), epoch(), mark(), yes(), random_records(random),
+                yes(), number()},
+      Install{reg(), epoch(), number(), mark(), random_records(random), yes(), number()},
+      Installed{reg(), epoch(), number(), yes(), epoch(), mark(), number()},
+      HandOver{reg()},
+      Release{reg(), epoch()},
+      claims,
+      Beat{number(), static_cast<std::uint32_t>(number()), number(), number(), marks(), number()},
+      TopologyNews{topology},
+      unmarked};
 }
 
 Envelope envelope_with(std::vector<RegisterMessage> messages) {
@@ -141,11 +154,13 @@ TEST(RegisterCodec, refuses_insane_values) {
   expect_refused("epoch.node", Release{reg, {1, long_name, 1}});
   expect_refused("bucket", Read{reg, {1, "n", 1}, 1, "x"});
   expect_refused("owner", PollReply{reg, 1, true, {}, long_name});
-  expect_refused("known", Prepare{reg, {}, {}, false, {{long_name, 1}}});
-  expect_refused("known",
-                 Prepare{reg, {}, {}, false, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1})});
-  expect_refused("first_start",
-                 Prepare{reg, {}, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1}), false, {}});
+  expect_refused("known", Prepare{reg, {}, {}, false, false, {{long_name, 1}}});
+  expect_refused(
+      "known",
+      Prepare{reg, {}, {}, false, false, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1})});
+  expect_refused(
+      "first_start",
+      Prepare{reg, {}, std::vector<StoreMark>(kMaxStoreMarks + 1, {"n", 1}), false, false, {}});
   Accept accept{reg, {1, "n", 1}, 1, {random_record(random)}};
   accept.records[0].ledger.level = -1;
   expect_refused("level", accept);

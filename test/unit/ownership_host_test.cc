@@ -35,6 +35,25 @@ struct Machine final : RecordReader {
   bool up = true;
 };
 
+/// All nodes replicate every register; each slot ranks them in its own way.
+class Rotated final : public TopologyView {
+ public:
+  Rotated(std::vector<std::string> names, std::vector<RegisterId> registers)
+      : names_(std::move(names)), registers_(std::move(registers)) {}
+  Layout layout(const RegisterId& reg, std::uint64_t) const override {
+    std::vector<std::string> set = names_;
+    std::rotate(set.begin(), set.begin() + reg.slot % set.size(), set.end());
+    return {2, 2, {{std::move(set)}}, {}};
+  }
+  std::vector<RegisterId> registers(const std::string&) const override { return registers_; }
+  std::vector<RegisterId> all() const override { return registers_; }
+  std::vector<std::string> owner_nodes() const override { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<RegisterId> registers_;
+};
+
 class Hosts {
  public:
   Hosts(std::size_t count, std::vector<RegisterId> registers) : registers_(std::move(registers)) {
@@ -44,15 +63,10 @@ class Hosts {
       HostConfig config;
       config.self = name;
       config.incarnation = names_.size();
-      // Each slot ranks the nodes in its own way.
-      const auto quorums = [this](const RegisterId& reg) {
-        std::vector<std::string> set = names_;
-        std::rotate(set.begin(), set.begin() + reg.slot % set.size(), set.end());
-        return Quorums{{set}};
-      };
-      machine->host =
-          std::make_unique<Host>(config, Replica({name, 0}, {}, *machine), registers_, quorums,
-                                 names_, Random(config.incarnation), clock_.now_ns);
+      const auto view = std::make_shared<const Rotated>(names_, registers_);
+      machine->host = std::make_unique<Host>(
+          config, Replica({name, 0}, {}, *machine), TopologyState{{1, "all", {}}, {}}, true,
+          [view](const TopologyState&) { return view; }, Random(config.incarnation), clock_.now_ns);
     }
   }
 
