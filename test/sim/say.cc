@@ -24,7 +24,8 @@ std::string refused(const Reply& reply) {
 }
 
 std::string say_one(const Prepare& m) {
-  return about("prepare", m) + (m.begin ? " begin" : "") + (m.enlists ? " enlist" : "") + marks(m.first_start);
+  return about("prepare", m) + (m.begin ? " begin" : "") + (m.enlists ? " enlist" : "") +
+         marks(m.first_start);
 }
 std::string say_one(const Promise& m) {
   return about("promise", m) + " of #" + std::to_string(m.store.number) +
