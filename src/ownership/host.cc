@@ -34,6 +34,7 @@ Host::Host(HostConfig config, Replica replica, TopologyState topology, bool assu
   owner_nodes_ = view_->owner_nodes();
   replica_.set_floor(topology_.stage());
   merge_marks(known_, {replica_.own()});
+  merge_marks(known_, {{config_.self, config_.previous_number}});
   for (const auto& [reg, state] : replica_.states()) {
     merge_marks(known_, state.known);
     serve(reg, now_ns);

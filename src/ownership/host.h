@@ -36,7 +36,8 @@ struct OwnerKey {
 
 struct HostConfig {
   std::string self;
-  std::uint64_t incarnation = 0;  ///< of this process, random
+  std::uint64_t incarnation = 0;      ///< of this process, random
+  std::uint32_t previous_number = 0;  ///< of an amnesic store (Store::previous_number)
   SeatConfig seat;
   Nanos beat_every_ns = 100 * kMillisecond;
   /// A changed list of claims leaves after this long, with all that has changed meanwhile.

@@ -62,6 +62,8 @@ class FaultyStore final : public Store {
                                                 std::size_t most) const override;
   Result<std::optional<std::string>> read_meta(std::string_view key) const override;
   std::uint64_t incarnation() const override { return inner_->incarnation(); }
+  bool amnesic() const override { return inner_->amnesic(); }
+  std::uint32_t previous_number() const override { return inner_->previous_number(); }
   std::uint64_t approximate_records() const override { return inner_->approximate_records(); }
 
  private:

@@ -4,7 +4,7 @@
 //   'r' | u8 kind of register | varint length, region | u16 slot, big-endian | bucket
 //                                            one record; the value is codec::encode_record
 //   'm' | name                               a value of WriteBatch::meta
-//   's' | name                               the store's own: format, incarnation
+//   's' | name                               the store's own: format, incarnation, count, unsynced
 //
 // A bucket (BucketKey, src/model/ids.h) starts with its customer, so a register's records and a
 // customer's records are each one range of keys.

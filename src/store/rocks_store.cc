@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -21,6 +22,7 @@
 
 #include "src/base/assert.h"
 #include "src/codec/record.h"
+#include "src/store/acknowledged.h"
 #include "src/store/record_key.h"
 
 namespace weir::store {
@@ -146,11 +148,17 @@ class RocksStore final : public Store {
                                                 std::size_t most) const override;
   Result<std::optional<std::string>> read_meta(std::string_view key) const override;
   std::uint64_t incarnation() const override { return incarnation_; }
+  bool amnesic() const override { return amnesic_; }
+  std::uint32_t previous_number() const override { return previous_number_; }
   std::uint64_t approximate_records() const override;
 
  private:
   AcceptanceStamp now() const;
   Status make_new();
+  Status remember();
+  Status forget();
+  Result<std::uint64_t> own_number(std::string_view name) const;
+  Status put_own(rocksdb::WriteBatch& batch, std::uint64_t count);
   Result<std::optional<std::string>> get(const std::string& key) const;
   Result<AgedRecord> aged(std::string_view bucket, std::string_view value,
                           const AcceptanceStamp& read) const;
@@ -158,6 +166,11 @@ class RocksStore final : public Store {
   const RocksOptions options_;
   const std::unique_ptr<rocksdb::DB> db_;
   std::uint64_t incarnation_ = 0;
+  Acknowledged acknowledged_;
+  std::uint64_t count_ = 0;  ///< of acknowledged writes
+  std::uint32_t number_ = 0;
+  std::uint32_t previous_number_ = 0;
+  bool amnesic_ = false;
   std::optional<Error> write_failure_;  ///< the first one; used by the writing thread only
 };
 
@@ -176,6 +189,7 @@ Result<std::optional<std::string>> RocksStore::get(const std::string& key) const
 }
 
 Status RocksStore::identify() {
+  if (Status opened = acknowledged_.open(options_.folder); !opened) return opened;
   const auto format = get(own_key("format"));
   if (!format) return tl::unexpected(format.error());
   const auto incarnation = get(own_key("incarnation"));
@@ -190,13 +204,70 @@ Status RocksStore::identify() {
                    options_.folder + " has format " + **format + "; this build reads format " +
                        std::string(kFormat));
   }
-  std::string_view bytes = **incarnation;
+  const auto number = own_number("incarnation");
+  if (!number) return tl::unexpected(number.error());
+  incarnation_ = *number;
+  return remember();
+}
+
+Result<std::uint64_t> RocksStore::own_number(std::string_view name) const {
+  const auto value = get(own_key(name));
+  if (!value) return tl::unexpected(value.error());
+  std::string_view bytes = *value ? std::string_view(**value) : std::string_view();
   const auto number = take_varint(bytes);
   if (!number || !bytes.empty()) {
-    return failure(ErrorCode::corrupt, "data", options_.folder + " has an unreadable incarnation");
+    return failure(ErrorCode::corrupt, "data",
+                   options_.folder + " has an unreadable " + std::string(name));
   }
-  incarnation_ = *number;
+  return *number;
+}
+
+/// Has this store all that it has acknowledged (C1), and was nothing left to the operating system
+/// that a stop of the machine has taken away (C5)?
+Status RocksStore::remember() {
+  const auto count = own_number("count");
+  const auto boot = get(own_key("unsynced"));
+  if (!boot) return tl::unexpected(boot.error());
+  count_ = count.value_or(0);
+  const auto& file = acknowledged_.content();
+  number_ = file.number;
+  const bool whole = count.has_value() && acknowledged_.found() == Acknowledged::Found::content &&
+                     count_ >= file.count;
+  const bool lost_unsynced = *boot && **boot != options_.boot_id;
+  if (!whole || lost_unsynced) return forget();
   return {};
+}
+
+/// Amnesia: another incarnation, without what the old one has promised.
+Status RocksStore::forget() {
+  amnesic_ = true;
+  previous_number_ = number_;
+  incarnation_ = options_.seeds->next_seed();
+  rocksdb::WriteBatch batch;
+  std::string bytes;
+  append_varint(bytes, incarnation_);
+  batch.Put(own_key("incarnation"), bytes);
+  batch.DeleteRange(std::string(1, kMetaPrefix), std::string(1, kMetaPrefix + 1));
+  count_ = std::max(count_, acknowledged_.content().count);
+  return put_own(batch, count_ + 1);
+}
+
+/// Writes a batch with the count that it brings about, durably, and acknowledges it.
+Status RocksStore::put_own(rocksdb::WriteBatch& batch, std::uint64_t count) {
+  std::string bytes;
+  append_varint(bytes, count);
+  batch.Put(own_key("count"), bytes);
+  if (options_.fsync) {
+    batch.Delete(own_key("unsynced"));
+  } else {
+    batch.Put(own_key("unsynced"), options_.boot_id);
+  }
+  rocksdb::WriteOptions synced;
+  synced.sync = true;
+  const rocksdb::Status status = db_->Write(synced, &batch);
+  if (!status.ok()) return cannot("write to " + options_.folder, status);
+  count_ = count;
+  return acknowledged_.advance({count_, number_}, true);
 }
 
 Status RocksStore::make_new() {
@@ -215,11 +286,10 @@ Status RocksStore::make_new() {
   rocksdb::WriteBatch batch;
   batch.Put(own_key("format"), slice(kFormat));
   batch.Put(own_key("incarnation"), bytes);
-  rocksdb::WriteOptions synced;
-  synced.sync = true;
-  const rocksdb::Status status = db_->Write(synced, &batch);
-  if (!status.ok()) return cannot("write to " + options_.folder, status);
-  return {};
+  // A second file without a store: whatever it counted is gone.
+  amnesic_ = acknowledged_.found() != Acknowledged::Found::nothing;
+  previous_number_ = number_ = acknowledged_.content().number;
+  return put_own(batch, acknowledged_.content().count + 1);
 }
 
 Status RocksStore::write(const WriteBatch& batch) {
@@ -237,13 +307,27 @@ Status RocksStore::write(const WriteBatch& batch) {
     rocks_batch.Put(record_key(write.reg, write.record.bucket),
                     codec::encode_record(write.record, stamp));
   }
-  for (const auto& [key, value] : batch.meta) rocks_batch.Put(meta_key(key), value);
+  std::uint32_t number = number_;
+  for (const auto& [key, value] : batch.meta) {
+    rocks_batch.Put(meta_key(key), value);
+    if (key == kNumberMeta) std::from_chars(value.data(), value.data() + value.size(), number);
+  }
+  std::string count;
+  append_varint(count, count_ + 1);
+  rocks_batch.Put(own_key("count"), count);
   rocksdb::WriteOptions write_options;
   write_options.sync = options_.fsync;
   const rocksdb::Status status = db_->Write(write_options, &rocks_batch);
-  if (status.ok()) return {};
+  Status advanced;
+  if (status.ok()) {
+    number_ = number;
+    advanced = acknowledged_.advance({++count_, number_}, options_.fsync);
+    if (advanced) return {};
+  }
   write_failure_ =
-      Error{ErrorCode::io, "data", "cannot write to " + options_.folder + ": " + status.ToString()};
+      Error{ErrorCode::io, "data",
+            status.ok() ? advanced.error().message
+                        : "cannot write to " + options_.folder + ": " + status.ToString()};
   return tl::unexpected(*write_failure_);
 }
 
@@ -327,7 +411,7 @@ Result<std::optional<std::string>> RocksStore::read_meta(std::string_view key) c
 }
 
 std::uint64_t RocksStore::approximate_records() const {
-  constexpr std::uint64_t kOwnKeys = 2;
+  constexpr std::uint64_t kOwnKeys = 3;
   std::uint64_t keys = 0;
   if (!db_->GetIntProperty(rocksdb::DB::Properties::kEstimateNumKeys, &keys)) return 0;
   return keys - std::min(keys, kOwnKeys);
@@ -399,6 +483,23 @@ Result<std::unique_ptr<Store>> open(const RocksOptions& options) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Store>> replace_rocks_store(const RocksOptions& options) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(options.folder).lexically_normal();
+  const std::filesystem::path aside = folder.string() + ".damaged";
+  std::filesystem::remove_all(aside, error);
+  std::filesystem::rename(folder, aside, error);
+  if (!error) std::filesystem::create_directory(folder, error);
+  if (!error && std::filesystem::exists(aside / kAcknowledgedFile)) {
+    std::filesystem::copy_file(aside / kAcknowledgedFile, folder / kAcknowledgedFile, error);
+  }
+  if (error) {
+    return failure(ErrorCode::io, "data",
+                   "cannot move the folder " + folder.string() + " aside: " + error.message());
+  }
+  return open_rocks_store(options);
+}
 
 Result<std::unique_ptr<Store>> open_rocks_store(const RocksOptions& options) {
   WEIR_ASSERT(options.clock != nullptr && options.seeds != nullptr);

@@ -21,7 +21,7 @@ struct RocksOptions {
   std::string boot_id;           ///< system_boot_id()
   Nanos max_clock_error_ns = 0;
   /// Sync the write-ahead log before a write returns. Without it a kill of the process loses
-  /// nothing, a stop of the machine may lose the last writes.
+  /// nothing, a stop of the machine may lose the last writes: after one the store is amnesic (C5).
   bool fsync = true;
 };
 
@@ -32,5 +32,10 @@ struct RocksOptions {
 /// After a failed write (`io`) every later write fails as well, until the store is opened anew:
 /// what the disk then holds is not known before it has been read back.
 Result<std::unique_ptr<Store>> open_rocks_store(const RocksOptions& options);
+
+/// For a folder that open_rocks_store has called `corrupt`: moves it aside, to `FOLDER.damaged`
+/// (one that is there already is removed), and opens an empty, amnesic store that remembers the
+/// number of the damaged one where it can be read.
+Result<std::unique_ptr<Store>> replace_rocks_store(const RocksOptions& options);
 
 }  // namespace weir::store

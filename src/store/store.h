@@ -37,6 +37,9 @@ struct WriteBatch {
   bool empty() const { return records.empty() && meta.empty(); }
 };
 
+/// The meta value that holds the number of the store incarnation (PROTOCOL C2), in decimal digits.
+inline constexpr std::string_view kNumberMeta = "store/number";
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -61,8 +64,13 @@ class Store {
 
   virtual Result<std::optional<std::string>> read_meta(std::string_view key) const = 0;
 
-  /// Random, made when the store's folder was created (PROTOCOL C1).
+  /// Random, made when the store's folder was created, and anew after amnesia (PROTOCOL C1).
   virtual std::uint64_t incarnation() const = 0;
+  /// It has lost something that it had acknowledged, or cannot rule that out. Its records are what
+  /// is left; its meta values, promises among them, are gone.
+  virtual bool amnesic() const { return false; }
+  /// The number of the store incarnation before (C2): kNumberMeta as last written; 0: none.
+  virtual std::uint32_t previous_number() const { return 0; }
 
   /// An estimate of the number of records, for `owners_dormant`.
   virtual std::uint64_t approximate_records() const = 0;

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "src/store/acknowledged.h"
 #include "src/store/record_key.h"
 #include "src/store/rocks_store.h"
 #include "test/unit/store_support.h"
@@ -215,6 +216,88 @@ TEST_F(RocksStoreTest, AMissingTableIsDamage) {
     if (entry.path().extension() == ".sst") std::filesystem::remove(entry.path());
   }
   expect_refused(ErrorCode::corrupt, "");
+}
+
+/// The write-ahead log that was written last.
+std::filesystem::path newest_log(const std::filesystem::path& folder) {
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".log" || entry.file_size() == 0) continue;
+    if (newest.empty() || newest.filename() < entry.path().filename()) newest = entry.path();
+  }
+  return newest;
+}
+
+TEST_F(RocksStoreTest, AStoreThatIsAllThereRemembersItsPromises) {
+  std::uint64_t incarnation = 0;
+  {
+    const auto store = open();
+    EXPECT_FALSE(store->amnesic());
+    incarnation = store->incarnation();
+    ASSERT_TRUE(store->write({{}, {{std::string(kNumberMeta), "3"}, {"promise", "5"}}}));
+  }
+  const auto store = open();
+  EXPECT_FALSE(store->amnesic());
+  EXPECT_EQ(store->incarnation(), incarnation);
+  EXPECT_EQ(*store->read_meta("promise"), std::optional<std::string>("5"));
+}
+
+TEST_F(RocksStoreTest, ALogWhoseEndWasCutIsAmnesia) {
+  std::uint64_t incarnation = 0;
+  {
+    const auto store = open();
+    incarnation = store->incarnation();
+    ASSERT_TRUE(store->write({{}, {{std::string(kNumberMeta), "3"}, {"promise", "5"}}}));
+    ASSERT_TRUE(store->write(batch_of({record_of("acme", 1)})));
+    ASSERT_TRUE(store->write(batch_of({record_of("acme", 2)})));
+  }
+  const auto log = newest_log(folder());
+  ASSERT_FALSE(log.empty());
+  std::filesystem::resize_file(log, std::filesystem::file_size(log) - 5);
+  {
+    const auto store = open();
+    EXPECT_TRUE(store->amnesic());
+    EXPECT_NE(store->incarnation(), incarnation);
+    EXPECT_EQ(store->previous_number(), 3U);
+    EXPECT_EQ(*store->read_meta("promise"), std::optional<std::string>());
+    const RecordWrite written = record_of("acme", 1);
+    const auto read = store->read_record(written.reg, written.record.bucket);
+    ASSERT_TRUE(read && *read);
+    EXPECT_EQ((*read)->record.version, written.record.version);
+  }
+  EXPECT_FALSE(open()->amnesic()) << "what the new incarnation has acknowledged is there";
+}
+
+TEST_F(RocksStoreTest, ALogThatIsGoneOrASecondFileThatIsGoneIsAmnesia) {
+  ASSERT_TRUE(open()->write(batch_of({record_of("acme", 1)})));
+  std::filesystem::remove(newest_log(folder()));
+  EXPECT_TRUE(open()->amnesic());
+  EXPECT_FALSE(open()->amnesic());
+  std::filesystem::remove(folder() / kAcknowledgedFile);
+  EXPECT_TRUE(open()->amnesic());
+  std::ofstream(folder() / kAcknowledgedFile) << "not a count";
+  EXPECT_TRUE(open()->amnesic());
+}
+
+TEST_F(RocksStoreTest, WithoutFsyncAnotherBootIsAmnesia) {
+  RocksOptions options = rocks_options(folder(), clock_, seeds_, "boot-1");
+  options.fsync = false;
+  ASSERT_TRUE((*open_rocks_store(options))->write(batch_of({record_of("acme", 1)})));
+  EXPECT_FALSE((*open_rocks_store(options))->amnesic());
+  options.boot_id = "boot-2";
+  EXPECT_TRUE((*open_rocks_store(options))->amnesic());
+  EXPECT_FALSE((*open_rocks_store(options))->amnesic());
+}
+
+TEST_F(RocksStoreTest, DamageIsMovedAsideAndTheNumberKept) {
+  ASSERT_TRUE(open()->write({{}, {{std::string(kNumberMeta), "7"}}}));
+  std::filesystem::remove(folder() / "CURRENT");
+  expect_refused(ErrorCode::corrupt, "CURRENT");
+  const auto replaced = replace_rocks_store(rocks_options(folder(), clock_, seeds_));
+  ASSERT_TRUE(replaced) << replaced.error().message;
+  EXPECT_TRUE((*replaced)->amnesic());
+  EXPECT_EQ((*replaced)->previous_number(), 7U);
+  EXPECT_TRUE(std::filesystem::exists(folder().string() + ".damaged"));
 }
 
 TEST_F(RocksStoreTest, AnothersDatabaseIsNotTakenForAStore) {
