@@ -56,11 +56,18 @@ View::View(const TopologyState& state, const Topology& finished,
 ownership::Layout View::layout(const RegisterId& reg, std::uint64_t known) const {
   const std::uint64_t before = 2 * state_.finished.version;
   std::vector<std::string> old = finished_.set(reg);
-  if (!next_) return {before, before, {{std::move(old)}}, {}};
+  const TopologyVersion& finished = state_.finished;
+  if (!next_ && finished.generation > 0 && finished.generation_began == finished.version) {
+    return {before, before, {{std::move(old)}}, finished.listed, true, finished.generation};
+  }
+  if (!next_) return {before, before, {{std::move(old)}}, {}, false, finished.generation};
   const std::uint64_t after = state_.last_stage();
   std::vector<std::string> now = next_->set(reg);
-  if (known >= after || same_members(old, now)) return {after, after, {{std::move(now)}}, {}};
-  return {before + 1, after, {{std::move(old), std::move(now)}}, state_.next->listed};
+  if (known >= after || same_members(old, now)) {
+    return {after, after, {{std::move(now)}}, {}, false, finished.generation};
+  }
+  return {before + 1,          after, {{std::move(old), std::move(now)}},
+          state_.next->listed, false, finished.generation};
 }
 
 std::vector<RegisterId> View::registers(const std::string& node) const {

@@ -139,6 +139,7 @@ void fill(const StoredRecord& record, v1::LedgerRecord& stored) {
   stored.set_window_end_ns(ledger.window_end_ns);
   stored.set_used(ledger.used);
   stored.set_document(ledger.document);
+  stored.set_generation(ledger.generation);
   for (const LesseeRecord& lessee : ledger.lessees) {
     auto& out = *stored.add_lessees();
     out.set_node(lessee.lessee.node);
@@ -180,6 +181,7 @@ StoredRecord take_record(std::string bucket, const v1::LedgerRecord& stored) {
   ledger.window_end_ns = stored.window_end_ns();
   ledger.used = stored.used();
   ledger.document = stored.document();
+  ledger.generation = stored.generation();
   ledger.lessees.reserve(static_cast<std::size_t>(stored.lessees_size()));
   for (const auto& lessee : stored.lessees()) {
     ledger.lessees.push_back({{lessee.node(), lessee.incarnation()},

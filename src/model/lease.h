@@ -93,6 +93,8 @@ struct LedgerRecord {
   Nanos window_start_ns = 0;
   Nanos window_end_ns = 0;
   std::int64_t used = 0;
+  /// The generation of the register under which it was stored (PROTOCOL C4).
+  std::uint64_t generation = 0;
   /// Records that are no ledgers hold a text instead: the cluster's shape (TopologyState).
   std::string document;
 

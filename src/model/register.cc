@@ -45,6 +45,8 @@ void append_version(std::string& out, const TopologyVersion& version) {
   append_varint(out, version.version);
   append_text(out, version.document);
   append_marks(out, version.listed);
+  append_varint(out, version.generation);
+  append_varint(out, version.generation_began);
 }
 
 bool take_version(std::string_view& bytes, TopologyVersion& version) {
@@ -53,7 +55,13 @@ bool take_version(std::string_view& bytes, TopologyVersion& version) {
   if (!number || *number > kMaxTopologyVersion || !document) return false;
   version.version = *number;
   version.document = std::move(*document);
-  return take_marks(bytes, version.listed);
+  if (!take_marks(bytes, version.listed)) return false;
+  const auto generation = take_varint(bytes);
+  const auto began = take_varint(bytes);
+  if (!generation || !began) return false;
+  version.generation = *generation;
+  version.generation_began = *began;
+  return true;
 }
 
 }  // namespace

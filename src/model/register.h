@@ -234,6 +234,9 @@ struct TopologyVersion {
   std::uint64_t version = 0;
   std::string document;
   std::vector<StoreMark> listed;
+  /// Grows with each recovery from a lost majority (C4), and since which version it holds.
+  std::uint64_t generation = 0;
+  std::uint64_t generation_began = 0;
 
   friend bool operator==(const TopologyVersion&, const TopologyVersion&) = default;
 };

@@ -484,7 +484,8 @@ void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out
       return;
     }
     running = owners_.emplace(key, Running{++activations_, {}}).first;
-    out.owners.push_back(OwnerStart{key, running->second.activation, place->second.seat.epoch()});
+    out.owners.push_back(OwnerStart{key, running->second.activation, place->second.seat.epoch(),
+                                    generation_of(request.reg)});
   }
   out.owners.push_back(OwnerEvent{key, running->second.activation, Owner::Requested{request}});
 }

@@ -59,6 +59,7 @@ class Host {
     OwnerKey key;
     std::uint64_t activation = 0;
     Epoch epoch;
+    std::uint64_t generation = 0;  ///< OwnerConfig::generation
   };
   struct OwnerStop {
     OwnerKey key;
@@ -106,6 +107,10 @@ class Host {
   /// while another is under way, and with `invalid_argument` when it is not newer, is no topology,
   /// or adds a node that has not been heard yet.
   Status propose(std::uint64_t version, const std::string& document, Nanos now_ns, Effects& out);
+  /// The operator vouches that so many nodes are destroyed that registers have lost their majority:
+  /// a new generation without them, from this node on (PROTOCOL C4). Every bucket starts empty.
+  /// Fails with `invalid_argument` as `propose` does.
+  Status recover(std::uint64_t version, const std::string& document, Nanos now_ns, Effects& out);
   const TopologyState& topology() const { return topology_; }
   /// Nobody has said yet that it is committed.
   bool topology_assumed() const { return assumed_; }
@@ -207,6 +212,8 @@ class Host {
   void report_unmarked(Nanos now_ns, Effects& out);
   void finish_topology(Nanos now_ns, Effects& out);
   bool all_moved() const;
+  Status list_stores(TopologyState& state, TopologyVersion& version, Nanos now_ns) const;
+  std::uint64_t generation_of(const RegisterId& reg) const;
 
   LeaseAnswer refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const;
 

@@ -92,7 +92,10 @@ void Host::loaded_topology(const Result<std::optional<AgedRecord>>& record, Nano
     return;
   }
   auto state = decode_topology_state((*record)->record.ledger.document);
-  if (state) commit_topology(std::move(*state), now_ns, out);
+  if (!state) return;
+  // The record of before a recovery gives way to that.
+  const bool older = !assumed_ && state->stage() < topology_.stage();
+  commit_topology(older ? topology_ : std::move(*state), now_ns, out);
 }
 
 void Host::commit_topology(TopologyState state, Nanos now_ns, Effects& out) {
@@ -135,7 +138,16 @@ Status Host::propose(std::uint64_t version, const std::string& document, Nanos n
                    "must be above " + std::to_string(topology_.finished.version));
   }
   TopologyState state = topology_;
-  state.next = TopologyVersion{version, document, {}};
+  state.next = TopologyVersion{
+      version, document, {}, topology_.finished.generation, topology_.finished.generation_began};
+  if (Status listed = list_stores(state, *state.next, now_ns); !listed) return listed;
+  commit_topology(std::move(state), now_ns, out);
+  return {};
+}
+
+/// The stores of a version (one of `state`'s) by their numbers. A node that is new to the cluster
+/// must be heard.
+Status Host::list_stores(TopologyState& state, TopologyVersion& version, Nanos now_ns) const {
   auto view = make_view_(state);
   if (!view) return tl::unexpected(view.error());
   for (const std::string& node : (*view)->owner_nodes()) {
@@ -145,10 +157,31 @@ Status Host::propose(std::uint64_t version, const std::string& document, Nanos n
       return failure(ErrorCode::invalid_argument, "regions",
                      "node " + node + " is not heard: start it before it is added");
     }
-    if (number != 0) state.next->listed.push_back({node, number});
+    if (number != 0) version.listed.push_back({node, number});
   }
-  commit_topology(std::move(state), now_ns, out);
   return {};
+}
+
+Status Host::recover(std::uint64_t version, const std::string& document, Nanos now_ns,
+                     Effects& out) {
+  const std::uint64_t last = topology_.next ? topology_.next->version : topology_.finished.version;
+  if (version <= last || version > kMaxTopologyVersion) {
+    return failure(ErrorCode::invalid_argument, "version", "must be above " + std::to_string(last));
+  }
+  TopologyState state;
+  state.finished = {version, document, {}, topology_.finished.generation + 1, version};
+  if (Status listed = list_stores(state, state.finished, now_ns); !listed) return listed;
+  adopt(state, now_ns, out);
+  drain(now_ns, out);
+  return {};
+}
+
+/// R = 1 after amnesia is a new generation by itself (C4).
+std::uint64_t Host::generation_of(const RegisterId& reg) const {
+  const Quorums quorums = layout_of(reg).quorums;
+  const bool alone = quorums.sets.size() == 1 && quorums.sets.front().size() == 1;
+  const std::uint64_t wiped = alone && replica_.own().number > 1 ? replica_.own().number - 1 : 0;
+  return topology_.finished.generation + wiped;
 }
 
 /// What this node stores that has not moved; told to the owner of the register `topology`.

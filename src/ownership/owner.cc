@@ -106,6 +106,25 @@ void Owner::take(Bucket& bucket, lease::Ledger::Outcome&& outcome, Effects& effe
   move_all(outcome.after_commit, WEIR_MUTANT(answers_before_commit) ? effects.answers : gathered_);
 }
 
+/// A bucket of an earlier generation, or one that nobody remembers in a later one: what it had may
+/// be anywhere, so that nothing is free and everything is out until no lease of then can live.
+LedgerRecord Owner::drained(const std::optional<AgedRecord>& record,
+                            const std::optional<LimitNumbers>& numbers) const {
+  LedgerRecord left;
+  if (record) left = record->record.ledger;
+  if (!record) left.numbers = *numbers;
+  Nanos longest_ns = config_.terms.grantor_ns();
+  for (const LesseeRecord& lessee : left.lessees) {
+    longest_ns = std::max(longest_ns, lessee.ttl_remaining_ns);
+  }
+  std::int64_t most = left.numbers.capacity;
+  if (numbers) most = std::max(most, numbers->capacity);
+  left.level = 0;
+  left.fraction = 0;
+  left.lessees = {{{"recovered", config_.generation}, 0, most, 0, 0, longest_ns}};
+  return left;
+}
+
 void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
   const auto found = buckets_.find(event.bucket);
   if (found == buckets_.end() || found->second.ledger) return;
@@ -121,7 +140,13 @@ void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
     buckets_.erase(found);
     return;
   }
-  if (event.record->has_value()) {
+  const bool earlier =
+      config_.generation > 0 && (!event.record->has_value() ||
+                                 (**event.record).record.ledger.generation < config_.generation);
+  if (earlier && !WEIR_MUTANT(recovered_starts_full)) {
+    const LedgerRecord left = drained(*event.record, numbers);
+    bucket.ledger.emplace(event.bucket, left, 0, config_.terms, now_ns);
+  } else if (event.record->has_value()) {
     const AgedRecord& aged = **event.record;
     const Nanos age_ns = WEIR_MUTANT(age_forfeited) ? 0 : aged.age_ns;
     bucket.ledger.emplace(event.bucket, aged.record.ledger, age_ns, config_.terms, now_ns);
@@ -183,6 +208,7 @@ void Owner::commit_if_idle(Nanos now_ns, Effects& effects) {
   for (auto& [name, bucket] : buckets_) {
     if (!bucket.dirty) continue;
     commit.records.emplace_back(name, bucket.ledger->record(now_ns));
+    commit.records.back().second.generation = config_.generation;
     bucket.dirty = false;
   }
   in_flight_ = std::move(gathered_);

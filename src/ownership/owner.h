@@ -58,6 +58,7 @@ struct OwnerConfig {
   /// A bucket with nothing out, nobody waiting and no request for this long leaves memory.
   Nanos quiet_ns = 2 * kSecond;
   Nanos max_clock_error_ns = 5 * kSecond;
+  std::uint64_t generation = 0;  ///< of the register (PROTOCOL C4)
 };
 
 /// One bucket as `explain` and `usage` show it.
@@ -143,6 +144,8 @@ class Owner {
 
   void apply(Bucket& bucket, const LeaseRequest& request, Nanos now_ns, Effects& effects);
   void rule(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
+  LedgerRecord drained(const std::optional<AgedRecord>& record,
+                       const std::optional<LimitNumbers>& numbers) const;
   void keep_window(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
   void take(Bucket& bucket, lease::Ledger::Outcome&& outcome, Effects& effects);
   void commit_if_idle(Nanos now_ns, Effects& effects);

@@ -9,6 +9,12 @@
 #include "src/ownership/replica.h"
 
 namespace weir::ownership {
+namespace {
+
+/// Epochs of one generation: no register has so many owners.
+constexpr unsigned kGenerationShift = 40;
+
+}  // namespace
 
 bool Quorums::contains(const std::string& node) const {
   return std::any_of(sets.begin(), sets.end(), [&](const auto& set) {
@@ -69,6 +75,7 @@ void Seat::set_layout(Layout layout, Nanos now_ns, Effects& out) {
   const bool moves = layout.quorums != quorums_;
   layout_ = std::move(layout);
   quorums_ = layout_.quorums;
+  highest_counter_ = std::max(highest_counter_, layout_.generation << kGenerationShift);
   idle_until_ns_ = deadline_ns_ = now_ns;
   if (!moves || phase_ == Phase::idle) return;
   const bool owned = phase_ == Phase::active;
@@ -296,7 +303,7 @@ void Seat::conclude_promises(Nanos now_ns, Effects& out) {
     become_active(now_ns, out);
   } else {
     enlist(out);
-    try_first_start(now_ns, out);
+    if (!layout_.recovers) try_first_start(now_ns, out);
   }
 }
 
@@ -309,16 +316,16 @@ bool Seat::newly_joins(const std::string& node) const {
 /// Stores that the version lists vote in the registers that they newly join, once the register is
 /// known to exist: a majority of the old set votes (J2).
 void Seat::enlist(Effects& out) const {
-  if (!layout_.joint()) return;
+  if (!layout_.joint() && !layout_.recovers) return;
   std::set<std::string> old;
   for (const auto& [node, promise] : promises_) {
-    if (bound(promise)) old.insert(node);
+    if (bound(promise) || layout_.recovers) old.insert(node);
   }
   if (!Quorums{{quorums_.sets.front()}}.majority(old)) return;
   for (const auto& [node, promise] : promises_) {
     const bool listed = std::find(layout_.listed.begin(), layout_.listed.end(), promise.store) !=
                         layout_.listed.end();
-    if (promise.votes || !listed || !newly_joins(node)) continue;
+    if (promise.votes || !listed || (!newly_joins(node) && !layout_.recovers)) continue;
     out.send.emplace_back(node, Prepare{reg_, epoch_, layout_.listed, false, true, announced_});
   }
 }

@@ -43,7 +43,9 @@ struct Layout {
   std::uint64_t stage = 0;   ///< see RegisterState::stage
   std::uint64_t target = 0;  ///< the stage once everything has moved; `stage` when nothing moves
   Quorums quorums;           ///< one set, or the old and the new
-  std::vector<StoreMark> listed;  ///< stores of the version under way
+  std::vector<StoreMark> listed;  ///< stores of the version under way, or of a recovery
+  bool recovers = false;          ///< the listed stores vote, whatever they have (C4)
+  std::uint64_t generation = 0;   ///< epochs of a later one are above all of an earlier one
 
   bool joint() const { return target > stage; }
 

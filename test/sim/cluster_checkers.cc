@@ -101,7 +101,7 @@ void ConservationChecker::sampled(const BucketCopies& copies, const Version& com
                             entry.ttl_remaining_ns > copy.record->age_ns);
       }
     }
-    if (!backed) {
+    if (!backed && !forgets_) {
       violated(true_ns, lease.lessee.node + " may spend " + std::to_string(lease.held) +
                             " tokens of " + name_of(copies.bucket) +
                             " that no committed record counts as out");

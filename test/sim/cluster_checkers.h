@@ -43,6 +43,8 @@ class AgreementChecker final : public Checker {
   void committed(const BucketCopies& copies, const Epoch& epoch, Nanos true_ns);
   void sampled(const BucketCopies& copies, Nanos true_ns);
   Version committed_version(const std::string& bucket) const;
+  /// Majorities of stores are destroyed.
+  void forget() { committed_.clear(); }
 
  private:
   std::map<std::string, Version> committed_;
@@ -56,9 +58,12 @@ class ConservationChecker final : public Checker {
   void sampled(const BucketCopies& copies, const Version& committed,
                const std::vector<LiveLease>& leases, std::int64_t capacity, Nanos true_ns);
   std::uint64_t leases_seen() const { return leases_seen_; }
+  /// Majorities of stores are destroyed: leases of before are in no record.
+  void forget() { forgets_ = true; }
 
  private:
   std::uint64_t leases_seen_ = 0;
+  bool forgets_ = false;
 };
 
 /// no false denial: whoever is denied by the owner's word finds a bucket whose record has had less

@@ -11,6 +11,9 @@ namespace {
 constexpr int kTries = 10;
 /// Clocks are slewed by at most this (chrony's limit; PROTOCOL E3 allows 10 %).
 constexpr std::int64_t kSlewPpm = 83'000;
+/// From the cut of the one that is left to the end of the others, and to what the operator does.
+constexpr Nanos kDestructionNs = 5 * kSecond;
+constexpr Nanos kRecoveryNs = 2 * kSecond;
 /// A node that is told to stop has this long to give everything back.
 constexpr Nanos kRetireNs = kSecond;
 
@@ -81,6 +84,9 @@ bool Simulation::inject(Fault fault) {
       break;
     case Fault::change_topology:
       done = change_topology();
+      break;
+    case Fault::destroy_majority:
+      done = destroy_majority();
       break;
     case Fault::kill_node:
     case Fault::power_loss:
@@ -276,6 +282,51 @@ bool Simulation::change_topology() {
     return true;
   }
   return false;
+}
+
+/// All but one of the topology's owner nodes burn down, after that one has been cut off for a while
+/// and lacks their last commits; later the operator names them as destroyed and goes on with what
+/// is left, the spares among it (PROTOCOL C4). Once in a run.
+bool Simulation::destroy_majority() {
+  if (busy_["destroyed"] > 0 || shared_.topology.next) return false;
+  const auto voters = replicas_of(kTopologyRegister);
+  const std::vector<std::string> lost(voters.begin() + 1, voters.end());
+  for (const std::string& name : voters) {
+    if (busy_[name] > 0 || !nodes_.at(name)->alive()) return false;
+  }
+  busy_["destroyed"] = 1;
+  for (const std::string& name : voters) ++busy_[name];
+  const std::string left = voters.front();
+  network_.cut_off(left);
+  heal("destruction", kDestructionNs, [this, lost, left] {
+    for (const std::string& name : lost) {
+      if (!nodes_.at(name)->alive()) continue;
+      nodes_.at(name)->crash(true);
+      nodes_.at(name)->wipe();
+      owner_ended(name);
+    }
+    agreement_.forget();
+    conservation_.forget();
+    network_.join_again(left);
+    --busy_[left];
+    // The spares hear it before they are added.
+    world_.after(kRecoveryNs, [this, lost, left] { recover_at(left, lost); });
+  });
+  return true;
+}
+
+void Simulation::recover_at(const std::string& node, const std::vector<std::string>& lost) {
+  std::vector<std::string> nodes = owner_nodes_;
+  std::erase_if(nodes, [&](const std::string& name) {
+    return std::find(lost.begin(), lost.end(), name) != lost.end();
+  });
+  const int replicas = nodes.size() < 3 ? 1 : 3;
+  const TopologyVersion version = topology_of(topology_version_ + 1, nodes, replicas);
+  if (nodes_.at(node)->recover(version)) {
+    ++topology_version_;
+  } else {
+    world_.after(kRecoveryNs, [this, node, lost] { recover_at(node, lost); });
+  }
 }
 
 /// Doubles or halves every limit, back and forth.

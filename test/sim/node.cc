@@ -340,6 +340,7 @@ void Node::carry_owner(const std::variant<ownership::Host::OwnerStart, ownership
                        ownership::Host::Effects& more) {
   if (const auto* start = std::get_if<ownership::Host::OwnerStart>(&what)) {
     ownership::OwnerConfig config;
+    config.generation = start->generation;
     config.terms = shared_.terms;
     auto owner = std::make_unique<ownership::Owner>(
         config, start->epoch, std::make_shared<Book>(shared_.policy), clock_.boot_ns());
@@ -479,6 +480,15 @@ void Node::follow(const TopologyState& state) {
   if (state.stage() <= shared_.topology.stage()) return;
   shared_.topology = state;
   shared_.view = shared_.topologies.whole_view(state);
+}
+
+bool Node::recover(const TopologyVersion& version) {
+  if (!process_ || paused_ || !process_->host) return false;
+  ownership::Host::Effects effects;
+  const auto done =
+      process_->host->recover(version.version, version.document, clock_.boot_ns(), effects);
+  carry(std::move(effects));
+  return done.has_value();
 }
 
 bool Node::propose(const TopologyVersion& version) {

@@ -82,6 +82,8 @@ class Node {
   bool kill_owner(const std::string& customer);
   /// Starts a topology version, if that is decided here.
   bool propose(const TopologyVersion& version);
+  /// What an operator does here when majorities are destroyed (PROTOCOL C4).
+  bool recover(const TopologyVersion& version);
   void set_policy(std::shared_ptr<const policy::Policy> policy);
 
   using Completion = edge::Limiter::Completion;

@@ -133,6 +133,8 @@ const char* to_string(Fault fault) {
       return "cut-pair";
     case Fault::disk_full:
       return "disk-full";
+    case Fault::destroy_majority:
+      return "destroy-majority";
     case Fault::change_topology:
       return "change-topology";
     case Fault::change_policy:

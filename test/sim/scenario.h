@@ -31,15 +31,29 @@ enum class Fault : std::uint8_t {
   slew,        ///< an edge's clock runs off by up to the configured slew
   step_wall,   ///< by up to an hour, or within the clock error where machines reboot
   change_policy,
-  change_topology,  ///< another set of owner nodes, spares among them
-  storm,            ///< loss, duplication, stragglers for a while
+  destroy_majority,  ///< of the owner nodes, for good; the operator recovers
+  change_topology,   ///< another set of owner nodes, spares among them
+  storm,             ///< loss, duplication, stragglers for a while
 };
-inline constexpr std::array kFaults = {
-    Fault::kill_owner,      Fault::kill_node, Fault::power_loss,  Fault::retire,
-    Fault::stall,           Fault::pause,     Fault::cut_one_way, Fault::cut_off,
-    Fault::cut_pair,        Fault::split,     Fault::wipe,        Fault::disk_error,
-    Fault::disk_full,       Fault::slew,      Fault::step_wall,   Fault::change_policy,
-    Fault::change_topology, Fault::storm};
+inline constexpr std::array kFaults = {Fault::kill_owner,
+                                       Fault::kill_node,
+                                       Fault::power_loss,
+                                       Fault::retire,
+                                       Fault::stall,
+                                       Fault::pause,
+                                       Fault::cut_one_way,
+                                       Fault::cut_off,
+                                       Fault::cut_pair,
+                                       Fault::split,
+                                       Fault::wipe,
+                                       Fault::disk_error,
+                                       Fault::disk_full,
+                                       Fault::slew,
+                                       Fault::step_wall,
+                                       Fault::change_policy,
+                                       Fault::change_topology,
+                                       Fault::destroy_majority,
+                                       Fault::storm};
 const char* to_string(Fault fault);
 
 struct Load {

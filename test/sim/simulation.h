@@ -73,6 +73,8 @@ class Simulation final : public Observer {
   bool inject_clock(Fault fault, Node& node, Nanos span_ns);
   void change_policy();
   bool change_topology();
+  bool destroy_majority();
+  void recover_at(const std::string& node, const std::vector<std::string>& lost);
   void owner_ended(const std::string& node);
   void heal(const std::string& what, Nanos after_ns, std::function<void()> mend);
   std::string any_node();

@@ -50,7 +50,7 @@ Scenario swarm(Random& random) {
   if (random.chance(300)) s.load.costs = {1, 1, 3};
   if (random.chance(100)) s.load.costs = {1, -1, 2};
   for (const Fault fault : kFaults) {
-    if (random.chance(400)) s.faults.push_back(fault);
+    if (fault != Fault::destroy_majority && random.chance(400)) s.faults.push_back(fault);
   }
   if (random.chance(300)) s.spares = 1 + static_cast<int>(random.below(2));
   if (s.faults.empty()) s.faults.push_back(Fault::kill_node);
