@@ -119,7 +119,8 @@ bool Simulation::inject(Fault fault) {
 }
 
 /// A register whose stores have lost their majority is not covered (PROTOCOL C4): each that this
-/// node replicates must keep one without it, or never have been started.
+/// node replicates must keep one without it, of stores that vote or wait to, or never have been
+/// started.
 bool Simulation::may_wipe(const std::string& name) const {
   if (!nodes_.at(name)->settings().owner || scenario_.replicas == 1) return false;
   std::vector<RegisterId> registers = shared_.topologies.registers();
@@ -130,9 +131,11 @@ bool Simulation::may_wipe(const std::string& name) const {
     std::size_t left = 0;
     bool started = false;
     for (const std::string& other : set) {
-      const RegisterState state = nodes_.at(other)->register_state(reg);
+      const Node& node = *nodes_.at(other);
+      const RegisterState state = node.register_state(reg);
       started = started || state.votes;
-      if (other != name && (state.votes || !state.first_start.empty())) ++left;
+      const bool untouched = topology_version_ == 1 && !node.wiped();
+      if (other != name && (state.votes || !state.first_start.empty() || untouched)) ++left;
     }
     if (started && left * 2 <= set.size()) return false;
   }

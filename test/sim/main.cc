@@ -17,6 +17,7 @@ using weir::sim::Scenario;
 struct Arguments {
   std::string seeds = "1-20";
   std::string scenario;
+  std::string scenarios = WEIR_SCENARIOS;
   std::string mutant;
   bool list_mutants = false;
   bool trace = false;
@@ -35,9 +36,9 @@ bool parse_range(const std::string& text, std::uint64_t& from, std::uint64_t& to
   return from <= to;
 }
 
-std::vector<Scenario> load_scenarios(const std::string& only) {
+std::vector<Scenario> load_scenarios(const std::string& folder, const std::string& only) {
   std::map<std::string, Scenario> found;
-  for (const auto& file : std::filesystem::directory_iterator(WEIR_SCENARIOS)) {
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
     auto scenario = weir::sim::read_scenario(file.path().string());
     if (!scenario) {
       std::fprintf(stderr, "%s\n", scenario.error().message.c_str());
@@ -145,6 +146,8 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", arguments.seeds, "one seed or A-B")->capture_default_str();
   app.add_option("--scenario", arguments.scenario,
                  "only this one; `swarm` draws all from the seed");
+  app.add_option("--scenarios", arguments.scenarios, "the folder that they are read from")
+      ->capture_default_str();
   app.add_option("--mutant", arguments.mutant, "break this rule of PROTOCOL.md");
   app.add_flag("--list-mutants", arguments.list_mutants, "print the rules that can be broken");
   app.add_flag("--trace", arguments.trace, "print the trace of each run");
@@ -172,7 +175,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "--seeds: `%s` is neither a number nor A-B\n", arguments.seeds.c_str());
     return 2;
   }
-  const auto scenarios = load_scenarios(arguments.scenario);
+  const auto scenarios = load_scenarios(arguments.scenarios, arguments.scenario);
   const bool swarms = arguments.scenario.empty() || arguments.scenario == "swarm";
   if (scenarios.empty() && !swarms) {
     std::fprintf(stderr, "--scenario: there is no `%s`\n", arguments.scenario.c_str());

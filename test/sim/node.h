@@ -110,6 +110,8 @@ class Node {
   /// What the disk says, whether the process runs or not.
   bool votes(const RegisterId& reg) const { return register_state(reg).votes; }
   RegisterState register_state(const RegisterId& reg) const;
+  /// Its disk is not the first one.
+  bool wiped() const { return disk_ > 1; }
 
  private:
   struct Process : ownership::RecordReader {
