@@ -58,6 +58,20 @@ struct StatusOptions {
 };
 int run_status(const StatusOptions& options, Console console);
 
+struct TopologyOptions {
+  std::string file;               ///< plan, apply, recover: the new topology
+  std::string node;               ///< drain
+  std::vector<std::string> lost;  ///< recover: nodes that are destroyed for good
+  std::string admin = "http://127.0.0.1:9090";
+  std::int64_t timeout_s = 120;  ///< apply, drain: how long to wait for the end
+  bool json = false;
+};
+int run_topology_show(const TopologyOptions& options, Console console);
+int run_topology_plan(const TopologyOptions& options, Console console);
+int run_topology_apply(const TopologyOptions& options, Console console);
+int run_topology_drain(const TopologyOptions& options, Console console);
+int run_topology_recover(const TopologyOptions& options, Console console);
+
 struct ClusterUpOptions {
   int regions = 2;
   int nodes = 5;

@@ -65,6 +65,7 @@ struct Options {
   CheckOptions check;
   ExplainOptions explain;
   StatusOptions status;
+  TopologyOptions topology;
   ClusterUpOptions cluster_up;
 };
 
@@ -104,6 +105,7 @@ class Program {
     add_check();
     add_explain();
     add_status();
+    add_topology();
     add_cluster();
   }
 
@@ -249,6 +251,65 @@ class Program {
     add_admin(command, options_.status.admin);
     add_json(command, options_.status.json);
     actions_[command] = [this] { return run_status(options_.status, console_); };
+  }
+
+  using TopologyAction = int (*)(const TopologyOptions&, Console);
+  CLI::App* add_topology_command(CLI::App& group, const char* name, const char* description,
+                                 const char* footer, TopologyAction action) {
+    CLI::App* command = add_command(group, name, description, footer);
+    add_admin(command, options_.topology.admin);
+    actions_[command] = [this, action] { return action(options_.topology, console_); };
+    return command;
+  }
+
+  void add_topology() {
+    TopologyOptions& options = options_.topology;
+    CLI::App* group =
+        add_command(app_, "topology", "Show and change which nodes own and store",
+                    "A changed file has a higher version. Nodes are added after they were started, "
+                    "and stopped\n"
+                    "after they were removed; while a version is under way everything goes on.\n\n"
+                    "Examples:\n"
+                    "  weir topology show\n"
+                    "  weir topology plan topology.yaml\n"
+                    "  weir topology apply topology.yaml");
+    group->require_subcommand(1);
+    CLI::App* show = add_topology_command(*group, "show", "The version in force",
+                                          "Example:\n  weir topology show", run_topology_show);
+    add_json(show, options.json);
+    CLI::App* plan = add_topology_command(*group, "plan", "What a new version would move",
+                                          "Changes nothing.\n\n"
+                                          "Example:\n  weir topology plan topology.yaml",
+                                          run_topology_plan);
+    plan->add_option("FILE", options.file, "the new topology")->required();
+    CLI::App* apply = add_topology_command(
+        *group, "apply", "Start a new version and wait until everything has moved",
+        "Exit status 1: not finished in time; it goes on all the same.\n\n"
+        "Example:\n  weir topology apply topology.yaml",
+        run_topology_apply);
+    apply->add_option("FILE", options.file, "the new topology")->required();
+    CLI::App* drain = add_topology_command(
+        *group, "drain", "Move everything off a node, so that it can be stopped for good",
+        "Applies the version in force without the node.\n\n"
+        "Example:\n  weir topology drain eu-3",
+        run_topology_drain);
+    drain->add_option("NODE", options.node, "the node that leaves")->required();
+    for (CLI::App* command : {apply, drain}) {
+      add_flag(command, "--timeout", options.timeout_s, "seconds to wait for the end")
+          ->type_name("S")
+          ->check(CLI::Range(1, 86'400).description(""))
+          ->capture_default_str();
+    }
+    CLI::App* recover = add_topology_command(
+        *group, "recover", "Go on after registers have lost their majority for good",
+        "You vouch that the lost nodes are destroyed: one that comes back goes on granting.\n"
+        "Every bucket starts empty. Run it once, at one node that is left.\n\n"
+        "Example:\n  weir topology recover topology.yaml --lost eu-2 --lost eu-3",
+        run_topology_recover);
+    recover->add_option("FILE", options.file, "the topology without them")->required();
+    add_flag(recover, "--lost", options.lost, "a node that is destroyed; may be repeated")
+        ->type_name("NODE")
+        ->required();
   }
 
   void add_admin(CLI::App* command, std::string& admin) {

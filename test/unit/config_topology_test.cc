@@ -2,6 +2,7 @@
 // place. Method: whole files, and a table with one mistake per file.
 #include "src/base/hash.h"
 #include "src/config/parse.h"
+#include "src/config/print_topology.h"
 #include "test/unit/config_test_support.h"
 
 namespace weir::config {
@@ -153,6 +154,24 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"pin_twice", topology("", "pins: {acme: eu, acme: eu}\n"), 6, 18,
                 "duplicate key `acme`", "keep one"}),
     mistake_name);
+
+TEST(TopologyFile, what_is_printed_reads_back_as_the_same) {
+  const std::string text =
+      "version: 7\n"
+      "replicas: {count: 3, place: spread}\n"
+      "regions:\n"
+      "  eu: {weight: 2, nodes: [{name: eu-1, zone: a, cluster: \"10.0.0.1:7070\"}]}\n"
+      "  us: {nodes: [{name: us-1, cluster: \"[::1]:7070\"}, {name: us-2, cluster: \"h:1\"}]}\n"
+      "  ap: {nodes: [{name: ap-1, zone: \"1\", cluster: \"h:2\"}]}\n"
+      "pins: {\"a: b\": eu, acme: us}\n";
+  auto first = parse_topology(text, "t.yaml");
+  ASSERT_TRUE(first);
+  const std::string printed = print_topology(*first.value);
+  auto again = parse_topology(printed, "printed.yaml");
+  ASSERT_TRUE(again) << printed << (again.errors.empty() ? "" : to_string(again.errors.front()));
+  again.value->content_hash = first.value->content_hash;
+  EXPECT_EQ(*again.value, *first.value) << printed;
+}
 
 }  // namespace
 }  // namespace weir::config
