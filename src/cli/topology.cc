@@ -1,10 +1,11 @@
 // `topology`: the cluster's shape, what a change would move, and the change itself.
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/json.hpp>
 #include <chrono>
 #include <optional>
 #include <ostream>
-#include <thread>
 #include <utility>
 
 #include "regions/plan.h"
@@ -131,6 +132,7 @@ class Command {
   int wait_for(std::uint64_t version) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(options_.timeout_s);
     std::int64_t told = -1;
+    boost::asio::io_context context;
     while (std::chrono::steady_clock::now() < end) {
       const auto now = fetch();
       if (now && now->finished.version >= version) {
@@ -143,7 +145,8 @@ class Command {
                      << " registers left at this node\n"
                      << std::flush;
       }
-      std::this_thread::sleep_for(kPollEvery);
+      // The event is the cluster's: it is asked again and again.
+      boost::asio::steady_timer(context, kPollEvery).wait();
     }
     console_.err << "weir: version " << version << " is not finished after " << options_.timeout_s
                  << " s; `weir topology show` says how far it is\n";
