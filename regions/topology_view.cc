@@ -93,6 +93,21 @@ std::vector<RegisterId> View::all() const {
   return result;
 }
 
+std::vector<ownership::TopologyView::Repin> View::repinned() const {
+  std::vector<Repin> result;
+  if (!next_) return result;
+  std::set<std::string> customers;
+  for (const Version* version : {&finished_, &*next_}) {
+    for (const auto& [customer, region] : version->topology.pins) customers.insert(customer);
+  }
+  for (const std::string& customer : customers) {
+    RegisterId from = finished_.placement.register_for(Scope::global, {}, customer);
+    RegisterId to = next_->placement.register_for(Scope::global, {}, customer);
+    if (from != to) result.push_back({customer, std::move(from), std::move(to)});
+  }
+  return result;
+}
+
 std::vector<std::string> View::owner_nodes() const {
   std::set<std::string> result(finished_.owners.begin(), finished_.owners.end());
   if (next_) result.insert(next_->owners.begin(), next_->owners.end());
@@ -107,14 +122,15 @@ Result<std::shared_ptr<const View>> make_view(const TopologyState& state,
   if (state.next) {
     auto parsed = parse(state.next->document);
     if (!parsed) return tl::unexpected(parsed.error());
-    // A customer whose register changes would start anew there (J3 is not built).
-    if (parsed->pins != finished->pins) {
-      return failure(ErrorCode::invalid_argument, "pins",
-                     "cannot be changed by a topology version yet");
-    }
     next = std::move(*parsed);
   }
-  return std::make_shared<const View>(state, *finished, next);
+  auto view = std::make_shared<const View>(state, *finished, next);
+  if (view->repinned().size() > kMaxMovedCustomers) {
+    return failure(ErrorCode::invalid_argument, "pins",
+                   "change for more than " + std::to_string(kMaxMovedCustomers) +
+                       " customers; use several versions");
+  }
+  return view;
 }
 
 }  // namespace weir::regions

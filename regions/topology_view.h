@@ -26,6 +26,7 @@ class View final : public ownership::TopologyView {
   std::vector<RegisterId> registers(const std::string& node) const override;
   std::vector<RegisterId> all() const override;
   std::vector<std::string> owner_nodes() const override;
+  std::vector<Repin> repinned() const override;
 
   /// The placement that edges go by: the finished version's.
   const Placement& placement() const { return finished_.placement; }

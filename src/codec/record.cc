@@ -140,6 +140,7 @@ void fill(const StoredRecord& record, v1::LedgerRecord& stored) {
   stored.set_used(ledger.used);
   stored.set_document(ledger.document);
   stored.set_generation(ledger.generation);
+  stored.set_moved_under(ledger.moved_under);
   for (const LesseeRecord& lessee : ledger.lessees) {
     auto& out = *stored.add_lessees();
     out.set_node(lessee.lessee.node);
@@ -182,6 +183,7 @@ StoredRecord take_record(std::string bucket, const v1::LedgerRecord& stored) {
   ledger.used = stored.used();
   ledger.document = stored.document();
   ledger.generation = stored.generation();
+  ledger.moved_under = stored.moved_under();
   ledger.lessees.reserve(static_cast<std::size_t>(stored.lessees_size()));
   for (const auto& lessee : stored.lessees()) {
     ledger.lessees.push_back({{lessee.node(), lessee.incarnation()},

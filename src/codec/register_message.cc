@@ -13,10 +13,10 @@ namespace {
 
 // Kinds on the wire, for ever: one above the place in RegisterMessage.
 constexpr std::uint32_t kKinds = std::variant_size_v<RegisterMessage>;
-static_assert(kKinds == 18);
-/// Kinds from here on are about a node or the cluster, not about one register: claims, beat, news,
-/// unmarked.
+static_assert(kKinds == 20);
+/// Claims, beats, news and unmarked are about a node or the cluster, not about one register.
 constexpr std::uint32_t kFirstKindWithoutRegister = 15;
+constexpr std::uint32_t kLastKindWithoutRegister = 18;
 
 void fill_mark(const StoreMark& from, v1::StoreMark& to) {
   to.set_node(from.node);
@@ -199,10 +199,28 @@ void fill_kind(const TopologyNews& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Unmarked& from, v1::RegisterMessage& to) {
-  const auto& [version, count, registers] = from;
+  const auto& [version, count, registers, moved] = from;
+  for (const std::string& customer : moved) to.add_customers(customer);
   to.set_token(version);
   to.set_generation(count);
   for (const RegisterId& reg : registers) fill(reg, *to.add_claims()->mutable_reg());
+}
+
+void fill_kind(const MoveOver& from, v1::RegisterMessage& to) {
+  const auto& [reg, version, customer, token, records] = from;
+  fill(reg, *to.mutable_reg());
+  to.set_version(version);
+  to.set_customer(customer);
+  to.set_token(token);
+  add_records(records, to);
+}
+
+void fill_kind(const MovedOver& from, v1::RegisterMessage& to) {
+  const auto& [reg, version, customer, token] = from;
+  fill(reg, *to.mutable_reg());
+  to.set_version(version);
+  to.set_customer(customer);
+  to.set_token(token);
 }
 
 StoreMark take_mark(v1::StoreMark& from) {
@@ -274,7 +292,8 @@ Claims take_claims(v1::RegisterMessage& from) {
 }
 
 Unmarked take_unmarked(v1::RegisterMessage& from) {
-  Unmarked to{from.token(), from.generation(), {}};
+  Unmarked to{from.token(), from.generation(), {}, {}};
+  for (auto& customer : *from.mutable_customers()) to.moved.push_back(std::move(customer));
   for (auto& claim : *from.mutable_claims()) to.registers.push_back(take(*claim.mutable_reg()));
   return to;
 }
@@ -330,7 +349,7 @@ void fill(const RegisterMessage& from, v1::RegisterMessage& to) {
 
 Status check(const v1::RegisterMessage& message) {
   if (message.kind() < 1 || message.kind() > kKinds) return corrupt("kind", "is unknown");
-  if (message.kind() < kFirstKindWithoutRegister) {
+  if (message.kind() < kFirstKindWithoutRegister || message.kind() > kLastKindWithoutRegister) {
     if (auto status = check(message.reg()); !status) return status;
   }
   for (const auto* epoch : {&message.epoch(), &message.highest()}) {
@@ -340,6 +359,12 @@ Status check(const v1::RegisterMessage& message) {
   if (auto s = check_marks("first_start", message.first_start()); !s) return s;
   if (auto s = check_marks("known", message.known()); !s) return s;
   if (auto s = check_name("owner", message.owner(), true); !s) return s;
+  if (static_cast<std::size_t>(message.customers_size()) > kMaxMovedCustomers) {
+    return corrupt("customers", "are too many");
+  }
+  if (message.kind() > kLastKindWithoutRegister && message.customer().empty()) {
+    return corrupt("customer", "is missing");
+  }
   if (message.kind() == 17) {
     if (auto state = decode_topology_state(message.bucket()); !state) {
       return corrupt("bucket", "is no state of a topology");
@@ -406,8 +431,13 @@ RegisterMessage take(v1::RegisterMessage& from) {
       auto state = decode_topology_state(from.bucket());
       return TopologyNews{state ? std::move(*state) : TopologyState{}};
     }
-    default:
+    case 18:
       return take_unmarked(from);
+    case 19:
+      return MoveOver{reg(), from.version(), std::move(*from.mutable_customer()), from.token(),
+                      take_records(from)};
+    default:
+      return MovedOver{reg(), from.version(), std::move(*from.mutable_customer()), from.token()};
   }
 }
 

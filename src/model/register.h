@@ -28,6 +28,8 @@ inline constexpr std::size_t kMaxStoreMarks = 1024;
 inline constexpr std::uint64_t kMaxTopologyVersion = std::uint64_t{1} << 62;
 /// Most unmarked registers that one message lists.
 inline constexpr std::size_t kMaxUnmarked = 1024;
+/// Most customers whose register one topology version changes.
+inline constexpr std::size_t kMaxMovedCustomers = 10'000;
 /// The register that holds the cluster's shape (J1), and the one record in it.
 inline const RegisterId kTopologyRegister{RegisterId::Kind::topology, {}, 0};
 
@@ -271,8 +273,29 @@ struct Unmarked {
   std::uint64_t version = 0;
   std::uint64_t count = 0;
   std::vector<RegisterId> registers;  ///< all `count`, or none when they are too many
+  std::vector<std::string> moved;     ///< customers whose change of register is done (J3)
 
   friend bool operator==(const Unmarked&, const Unmarked&) = default;
+};
+
+/// Buckets of a customer whose register changes with `version`, as its old register's owner has
+/// committed them as moved; the new one's owner commits them in `reg` (PROTOCOL J3).
+struct MoveOver {
+  RegisterId reg;
+  std::uint64_t version = 0;
+  std::string customer;
+  std::uint64_t token = 0;
+  std::vector<AgedRecord> records;
+
+  friend bool operator==(const MoveOver&, const MoveOver&) = default;
+};
+struct MovedOver {
+  RegisterId reg;
+  std::uint64_t version = 0;
+  std::string customer;
+  std::uint64_t token = 0;
+
+  friend bool operator==(const MovedOver&, const MovedOver&) = default;
 };
 
 /// What a replica has promised and joined in one register. Stored as a whole, small; the format is
@@ -298,8 +321,9 @@ std::optional<RegisterId> register_of_meta_key(std::string_view key);
 /// Bytes of a record on the wire and on disk, estimated from above.
 std::size_t record_bytes(const std::string& bucket, const LedgerRecord& ledger);
 
-using RegisterMessage = std::variant<Prepare, Promise, Read, ReadReply, Accept, Accepted, Poll,
-                                     PollReply, Scan, ScanReply, Install, Installed, HandOver,
-                                     Release, Claims, Beat, TopologyNews, Unmarked>;
+using RegisterMessage =
+    std::variant<Prepare, Promise, Read, ReadReply, Accept, Accepted, Poll, PollReply, Scan,
+                 ScanReply, Install, Installed, HandOver, Release, Claims, Beat, TopologyNews,
+                 Unmarked, MoveOver, MovedOver>;
 
 }  // namespace weir

@@ -189,7 +189,9 @@ void Host::take_results(Seat::Effects& did, Nanos now_ns, Effects& out) {
     }
     return ticket;
   };
+  for (Seat::Listed& listed : did.listed) listed_customer(listed, now_ns, out);
   for (const std::uint64_t number : did.committed) {
+    if (committed_move(number, now_ns, out)) continue;
     const auto ticket = take(number);
     if (!ticket) continue;
     const Ticket& done = ticket.mapped();
@@ -255,6 +257,10 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
           adopt(what.state, now_ns, out);
         } else if constexpr (std::is_same_v<T, Unmarked>) {
           reports_[from] = what;
+        } else if constexpr (std::is_same_v<T, MoveOver>) {
+          on_move(from, what, now_ns, out);
+        } else if constexpr (std::is_same_v<T, MovedOver>) {
+          on_moved(what, now_ns, out);
         } else {
           to_seat(what);
         }
@@ -438,6 +444,7 @@ void Host::tick(Nanos now_ns, Effects& out) {
     place->second.seat.tick(claim_of(place->first), known_, now_ns, did);
     take_seat(*place, std::move(did), now_ns, out);
   }
+  move_customers(now_ns, out);
   report_unmarked(now_ns, out);
   finish_topology(now_ns, out);
   drain(now_ns, out);
@@ -477,6 +484,10 @@ void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out
     return;
   }
   const OwnerKey key{request.reg, customer_of(request.bucket)};
+  if (leaves(key)) {
+    out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
+    return;
+  }
   auto running = owners_.find(key);
   if (running == owners_.end()) {
     if (owners_.size() >= config_.max_owners) {

@@ -173,6 +173,19 @@ class Host {
     Nanos since_ns = 0;
   };
 
+  /// A customer that leaves a register owned here, page by page (J3).
+  struct Leaving {
+    RegisterId from;
+    RegisterId to;
+    Epoch epoch;  ///< of the old register's owner: with another one all begins anew
+    std::string after;
+    bool last = false;
+    std::uint64_t ticket = 0;  ///< of the listing or the commit under way
+    std::uint64_t token = 0;   ///< of the page being sent; 0: none
+    std::vector<AgedRecord> records;
+    Nanos sent_ns = 0;
+  };
+
   void route(const std::string& to, RegisterMessage message);
   void drain(Nanos now_ns, Effects& out);
   bool silent(const std::string& node, Nanos now_ns) const;
@@ -212,6 +225,15 @@ class Host {
   void report_unmarked(Nanos now_ns, Effects& out);
   void finish_topology(Nanos now_ns, Effects& out);
   bool all_moved() const;
+  // host_repin.cc
+  void move_customers(Nanos now_ns, Effects& out);
+  void list_customer(Leaving& leaving, Nanos now_ns, Effects& out);
+  void listed_customer(Seat::Listed& listed, Nanos now_ns, Effects& out);
+  bool committed_move(std::uint64_t ticket, Nanos now_ns, Effects& out);
+  void send_move(const std::string& customer, Leaving& leaving, Nanos now_ns);
+  void on_move(const std::string& from, const MoveOver& move, Nanos now_ns, Effects& out);
+  void on_moved(const MovedOver& moved, Nanos now_ns, Effects& out);
+  bool leaves(const OwnerKey& key) const;
   Status list_stores(TopologyState& state, TopologyVersion& version, Nanos now_ns) const;
   std::uint64_t generation_of(const RegisterId& reg) const;
 
@@ -229,6 +251,9 @@ class Host {
   Nanos reported_ns_ = INT64_MIN / 2;
   std::size_t unmarked_ = 0;
   std::map<std::string, Unmarked> reports_;
+  std::map<std::string, Leaving> leaving_customers_;
+  std::set<std::string> moved_customers_;
+  std::map<std::uint64_t, std::pair<std::string, MovedOver>> taking_;  ///< by ticket: whom to tell
   Random random_;
   Places places_;
   std::set<std::pair<Nanos, Place*>, Earlier> queue_;  ///< by the seats' deadlines

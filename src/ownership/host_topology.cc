@@ -63,6 +63,8 @@ void Host::follow(Nanos now_ns, Effects& out) {
   reports_.clear();
   reported_ns_ = INT64_MIN / 2;
   unmarked_ = 0;
+  leaving_customers_.clear();
+  moved_customers_.clear();
   for (const RegisterId& reg : view_->registers(config_.self)) place_of(reg, now_ns);
   for (auto& place : places_) {
     Seat::Effects did;
@@ -197,6 +199,7 @@ void Host::report_unmarked(Nanos now_ns, Effects& out) {
     report.registers.push_back(reg);
   }
   unmarked_ = report.count;
+  report.moved.assign(moved_customers_.begin(), moved_customers_.end());
   if (report.count > kMaxUnmarked) report.registers.clear();
   if (leads_) {
     reports_[config_.self] = std::move(report);
@@ -226,7 +229,16 @@ bool Host::all_moved() const {
   };
   if (!std::all_of(registers.begin(), registers.end(), moved)) return false;
   const auto all = view_->all();
-  return std::all_of(all.begin(), all.end(), moved);
+  if (!std::all_of(all.begin(), all.end(), moved)) return false;
+  const auto customers = view_->repinned();
+  return std::all_of(customers.begin(), customers.end(), [&](const auto& repin) {
+    return std::any_of(reports_.begin(), reports_.end(), [&](const auto& item) {
+      const Unmarked& report = item.second;
+      return report.version == topology_.next->version &&
+             std::find(report.moved.begin(), report.moved.end(), repin.customer) !=
+                 report.moved.end();
+    });
+  });
 }
 
 /// The version is finished when everything has moved, the register `topology` last (J1).

@@ -140,6 +140,14 @@ void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
     buckets_.erase(found);
     return;
   }
+  if (event.record->has_value() && (**event.record).record.ledger.moved_under != 0) {
+    // It lives in another register now; its edges will hear which.
+    for (const LeaseRequest& request : waiting) {
+      effects.answers.push_back(refusal(request, LeaseStatus::pending));
+    }
+    buckets_.erase(found);
+    return;
+  }
   const bool earlier =
       config_.generation > 0 && (!event.record->has_value() ||
                                  (**event.record).record.ledger.generation < config_.generation);

@@ -168,6 +168,7 @@ void Seat::become_idle(Nanos not_before_ns, Effects& out) {
     out.activated = false;
     out.committed.clear();
     out.loaded.clear();
+    out.listed.clear();
   }
   phase_ = Phase::idle;
   not_before_ns_ = idle_until_ns_ = not_before_ns;
@@ -180,6 +181,7 @@ void Seat::become_idle(Nanos not_before_ns, Effects& out) {
   readings_.clear();
   learners_.clear();
   move_.reset();
+  listings_.clear();
   renews_ = false;
   release_to_.clear();
 }
@@ -393,6 +395,9 @@ void Seat::tick_active(Nanos now_ns, Effects& out) {
   for (auto& [token, reading] : readings_) {
     if (now_ns - reading.sent_ns >= config_.retry_ns) send_read(token, reading, now_ns, out);
   }
+  for (auto& [token, listing] : listings_) {
+    if (now_ns - listing.sent_ns >= config_.retry_ns) send_list(token, listing, now_ns, out);
+  }
   if (now_ns - sent_ns_ >= config_.hand_over_every_ns) {
     sent_ns_ = now_ns;
     for (const std::string& node : quorums_.members()) {
@@ -484,7 +489,7 @@ void Seat::set_deadline(Nanos now_ns) {
   }
   const bool open = phase_ != Phase::active || commit_ || !gathered_.empty() ||
                     !readings_.empty() || !learners_.empty() || !release_to_.empty() || renews_ ||
-                    move_.has_value();
+                    move_.has_value() || !listings_.empty();
   if (open) {
     deadline_ns_ = std::min(deadline_ns_, add_saturating(now_ns, config_.retry_ns / 2));
   } else if (!complete()) {

@@ -78,12 +78,20 @@ class Seat {
     std::uint64_t ticket = 0;
     Result<std::optional<AgedRecord>> record;
   };
+  /// A page of records in key order, as a majority has them.
+  struct Listed {
+    std::uint64_t ticket = 0;
+    std::vector<AgedRecord> records;
+    std::string reach;  ///< the place of the next page
+    bool last = false;
+  };
   struct Effects {
     std::vector<std::pair<std::string, RegisterMessage>> send;
     bool activated = false;                ///< epoch() may grant from now on
     bool deposed = false;                  ///< everything granted but not committed is void
     std::vector<std::uint64_t> committed;  ///< tickets of submit
     std::vector<Loaded> loaded;            ///< tickets of load
+    std::vector<Listed> listed;            ///< tickets of list
     std::uint64_t behind = 0;  ///< a replica knows this later stage: set_layout is due; 0: none
   };
 
@@ -116,6 +124,8 @@ class Seat {
               Nanos now_ns, Effects& out);
   /// Reads a bucket's newest record from a majority (B3, B9).
   void load(std::uint64_t ticket, const std::string& bucket, Nanos now_ns, Effects& out);
+  /// Reads the page of records after `after` from a majority; only while active.
+  void list(std::uint64_t ticket, const std::string& after, Nanos now_ns, Effects& out);
   /// Gives the register up to whoever asks for it next (shutdown).
   void retire(Nanos now_ns, Effects& out);
   /// Gives it up at once and for good, whatever is being committed (C5).
@@ -176,6 +186,12 @@ class Seat {
     std::set<std::string> done;  ///< members that have the page, or the mark
     Nanos sent_ns = 0;
   };
+  struct Listing {
+    std::uint64_t ticket = 0;
+    std::string after;
+    std::map<std::string, ScanReply> page;
+    Nanos sent_ns = 0;
+  };
   struct Page {
     std::vector<AgedRecord> records;
     std::string reach;
@@ -213,6 +229,7 @@ class Seat {
   void send_install(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);
   void admit(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);
   bool admitting() const;
+  void send_list(std::uint64_t token, Listing& listing, Nanos now_ns, Effects& out);
   void enlist(Effects& out) const;
   bool newly_joins(const std::string& node) const;
   void tick_move(Nanos now_ns, Effects& out);
@@ -262,6 +279,7 @@ class Seat {
   std::map<std::uint64_t, Reading> readings_;
   std::map<std::string, Learner> learners_;
   std::optional<Move> move_;
+  std::map<std::uint64_t, Listing> listings_;  ///< by token
   bool renews_ = false;  ///< a new epoch is prepared as soon as nothing is being committed
   bool retiring_ = false;
   std::string release_to_;

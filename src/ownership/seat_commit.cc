@@ -104,6 +104,24 @@ void Seat::load(std::uint64_t ticket, const std::string& bucket, Nanos now_ns, E
   set_deadline(now_ns);
 }
 
+void Seat::list(std::uint64_t ticket, const std::string& after, Nanos now_ns, Effects& out) {
+  if (phase_ != Phase::active) return;
+  const std::uint64_t token = ++token_;
+  Listing& listing = listings_[token];
+  listing.ticket = ticket;
+  listing.after = after;
+  send_list(token, listing, now_ns, out);
+  set_deadline(now_ns);
+}
+
+void Seat::send_list(std::uint64_t token, Listing& listing, Nanos now_ns, Effects& out) {
+  listing.sent_ns = now_ns;
+  for (const std::string& node : voters()) {
+    if (listing.page.contains(node)) continue;
+    out.send.emplace_back(node, Scan{reg_, epoch_, token, listing.after});
+  }
+}
+
 void Seat::send_read(std::uint64_t token, Reading& reading, Nanos now_ns, Effects& out) {
   reading.sent_ns = now_ns;
   for (const std::string& node : quorums_.members()) {
@@ -200,6 +218,16 @@ void Seat::on(const std::string& from, const ScanReply& reply, Nanos now_ns, Eff
   if (!reply.accepted) note_refusal(reply.highest, reply.stage, now_ns, out);
   if (phase_ != Phase::active || reply.epoch != epoch_ || !reply.accepted || !reply.votes) return;
   if (reply.store.node != from || !counts(reply.store)) return;
+  if (const auto found = listings_.find(reply.token); found != listings_.end()) {
+    Listing& listing = found->second;
+    listing.page[from] = reply;
+    std::set<std::string> from_whom;
+    for (const auto& [voter, page] : listing.page) from_whom.insert(voter);
+    if (!quorums_.majority(from_whom)) return;
+    Page page = merge(listing.page);
+    out.listed.push_back({listing.ticket, std::move(page.records), page.reach, page.last});
+    listings_.erase(found);
+  }
   if (move_ && !move_->copying && move_->token == reply.token) {
     move_->page[from] = reply;
     copy_for_move(now_ns, out);

@@ -22,6 +22,13 @@ class TopologyView {
   virtual std::vector<RegisterId> registers(const std::string& node) const = 0;
   /// Every register that exists from the start.
   virtual std::vector<RegisterId> all() const = 0;
+  /// A customer whose register changes with the version under way (J3).
+  struct Repin {
+    std::string customer;
+    RegisterId from;
+    RegisterId to;
+  };
+  virtual std::vector<Repin> repinned() const { return {}; }
   /// The owner nodes of both versions, in byte order.
   virtual std::vector<std::string> owner_nodes() const = 0;
 };

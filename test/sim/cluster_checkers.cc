@@ -53,8 +53,8 @@ const AgedRecord* BucketCopies::newest() const {
   return best;
 }
 
-Version AgreementChecker::committed_version(const std::string& bucket) const {
-  const auto found = committed_.find(bucket);
+Version AgreementChecker::committed_version(const BucketCopies& copies) const {
+  const auto found = committed_.find({copies.reg, copies.bucket});
   return found == committed_.end() ? Version{} : found->second;
 }
 
@@ -67,13 +67,13 @@ void AgreementChecker::committed(const BucketCopies& copies, const Epoch& epoch,
     }
   }
   if (newest == nullptr) return;
-  Version& known = committed_[copies.bucket];
+  Version& known = committed_[{copies.reg, copies.bucket}];
   known = std::max(known, newest->record.version);
   sampled(copies, true_ns);
 }
 
 void AgreementChecker::sampled(const BucketCopies& copies, Nanos true_ns) {
-  const Version known = committed_version(copies.bucket);
+  const Version known = committed_version(copies);
   std::size_t lacking = 0;
   for (const auto& copy : copies.copies) {
     if (!copy.votes) continue;

@@ -42,12 +42,12 @@ class AgreementChecker final : public Checker {
   /// An owner with this epoch has just heard that its commit is stored.
   void committed(const BucketCopies& copies, const Epoch& epoch, Nanos true_ns);
   void sampled(const BucketCopies& copies, Nanos true_ns);
-  Version committed_version(const std::string& bucket) const;
+  Version committed_version(const BucketCopies& copies) const;
   /// Majorities of stores are destroyed.
   void forget() { committed_.clear(); }
 
  private:
-  std::map<std::string, Version> committed_;
+  std::map<std::pair<RegisterId, std::string>, Version> committed_;
 };
 
 /// conservation: every token that an edge may spend stands in a record that is committed or newer,

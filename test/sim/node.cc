@@ -249,14 +249,19 @@ void Node::collect() {
   if (next_ns != kForever) schedule_collect(next_ns);
 }
 
-void Node::send_request(const LeaseRequest& request) {
+void Node::send_request(LeaseRequest request) {
   ++lease_requests_;
+  if (const auto key = decode_bucket_key(request.bucket)) request.reg = register_for(*key);
   const std::string& target = process_->router->target(request.reg, clock_.boot_ns());
   shared_.world.detail([&] { return settings_.name + " to " + target + ": " + say(request); });
   shared_.network.send(settings_.name, target, [this, target, request] {
     Node& owner = *nodes_.at(target);
     owner.in_process([&owner, request] { owner.receive_request(request); });
   });
+}
+
+RegisterId Node::register_for(const BucketKey& key) const {
+  return shared_.view->placement().register_for(key.scope, settings_.region, key.customer);
 }
 
 void Node::receive_request(const LeaseRequest& request) {
@@ -270,7 +275,7 @@ void Node::receive_answer(const LeaseAnswer& answer, const std::string& from) {
   if (!process_ || !process_->limiter) return;
   const auto key = decode_bucket_key(answer.bucket);
   if (!key) return;
-  const RegisterId reg = register_of(key->scope, settings_.region, key->customer);
+  const RegisterId reg = register_for(*key);
   if (answer.status == LeaseStatus::not_owner) {
     observer_.misdirected(settings_.name, reg);
     if (process_->router->redirected(reg, from, answer.owner_hint, clock_.boot_ns())) {

@@ -138,7 +138,8 @@ class Node {
   void collect();
   void schedule_collect(Nanos boot_deadline_ns);
   void schedule_tick();
-  void send_request(const LeaseRequest& request);
+  void send_request(LeaseRequest request);
+  RegisterId register_for(const BucketKey& key) const;
   void receive_request(const LeaseRequest& request);
   void receive_answer(const LeaseAnswer& answer, const std::string& from);
   void carry(ownership::Host::Effects&& effects);

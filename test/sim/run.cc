@@ -97,6 +97,9 @@ void Simulation::build() {
   for (int i = 1; i <= scenario_.load.customers; ++i) {
     customers_.push_back("customer-" + std::to_string(i));
     registers.insert(register_of(Scope::global, "", customers_.back()));
+    if (scenario_.pins) {
+      registers.insert({RegisterId::Kind::pin, "eu", slot_of(customers_.back())});
+    }
   }
   shared_.topologies.set_registers({registers.begin(), registers.end()});
   build_nodes();
@@ -114,6 +117,9 @@ TopologyVersion Simulation::topology_of(std::uint64_t version,
     home.nodes.push_back({name, "z" + std::to_string(number % 3), {"127.0.0.1", 1}});
   }
   topology.regions.push_back(home);
+  for (const std::string& customer : customers_) {
+    if (scenario_.pins && version > 1 && world_.random.chance(500)) topology.pins[customer] = "eu";
+  }
   const std::string document = "version " + std::to_string(version);
   shared_.topologies.add(document, std::move(topology));
   return {version, document, {}};
@@ -232,7 +238,7 @@ std::vector<std::string> Simulation::replicas_of(const RegisterId& reg) const {
 
 BucketCopies Simulation::copies_of(const std::string& customer, const LimitDefinition& limit) {
   BucketCopies result;
-  result.reg = register_of(limit.scope, "", customer);
+  result.reg = shared_.view->placement().register_for(limit.scope, "", customer);
   result.bucket = encode(BucketKey{customer, limit.scope, "", limit.name, {}});
   for (const std::string& name : replicas_of(result.reg)) {
     Node& node = *nodes_.at(name);
@@ -267,8 +273,8 @@ void Simulation::sample() {
       const LimitNumbers numbers = declared(limit);
       bound_.settle(copies.bucket, numbers, now_ns);
       agreement_.sampled(copies, now_ns);
-      conservation_.sampled(copies, agreement_.committed_version(copies.bucket),
-                            leases[copies.bucket], numbers.capacity, now_ns);
+      conservation_.sampled(copies, agreement_.committed_version(copies), leases[copies.bucket],
+                            numbers.capacity, now_ns);
       denial_.sampled(copies, cost, now_ns);
       const AgedRecord* newest = copies.newest();
       if (newest == nullptr) continue;

@@ -68,6 +68,11 @@ std::string say_one(const TopologyNews& m) {
 std::string say_one(const Unmarked& m) {
   return "unmarked " + std::to_string(m.count) + " of version " + std::to_string(m.version);
 }
+std::string say_one(const MoveOver& m) {
+  return "move over " + m.customer + " to " + to_string(m.reg) + " with " +
+         std::to_string(m.records.size());
+}
+std::string say_one(const MovedOver& m) { return "moved over " + m.customer; }
 std::string say_one(const Beat& m) { return "beat" + marks(m.known); }
 
 }  // namespace

@@ -82,6 +82,7 @@ Status read_key(const std::string& key, const YAML::Node& value, Scenario& scena
       {"fault_span_ms", [&] { scenario.fault_span_ns = value.as<Nanos>() * kMillisecond; }},
       {"faults_from_start", [&] { scenario.faults_from_start = value.as<bool>(); }},
       {"aim_at_owners", [&] { scenario.aim_at_owners = value.as<bool>(); }},
+      {"pins", [&] { scenario.pins = value.as<bool>(); }},
       {"edges_apart", [&] { scenario.edges_apart = value.as<bool>(); }},
       {"max_buckets", [&] { scenario.max_buckets = value.as<std::size_t>(); }},
       {"fair_permille", [&] { scenario.fair_permille = value.as<std::int64_t>(); }},

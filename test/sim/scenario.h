@@ -75,6 +75,7 @@ struct Scenario {
   Nanos ttl_ns = 5 * kSecond;
   Nanos wait_ns = 50 * kMillisecond;
   Nanos seconds_ns = 60 * kSecond;
+  bool pins = false;         ///< topology changes pin and unpin customers
   bool edges_apart = false;  ///< no edge is an owner node, too
   std::size_t max_buckets = 4'000'000;
   Nanos max_clock_error_ns = 5 * kSecond;

@@ -52,6 +52,7 @@ Scenario swarm(Random& random) {
   for (const Fault fault : kFaults) {
     if (fault != Fault::destroy_majority && random.chance(400)) s.faults.push_back(fault);
   }
+  s.pins = random.chance(500);
   if (random.chance(300)) s.spares = 1 + static_cast<int>(random.below(2));
   if (s.faults.empty()) s.faults.push_back(Fault::kill_node);
   s.fault_every_ns = random.between(1, 8) * kSecond;

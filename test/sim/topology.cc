@@ -22,6 +22,7 @@ class TouchedView final : public ownership::TopologyView {
     return result;
   }
   std::vector<RegisterId> all() const override { return touched_; }
+  std::vector<Repin> repinned() const override { return whole_->repinned(); }
   std::vector<std::string> owner_nodes() const override { return whole_->owner_nodes(); }
 
  private:

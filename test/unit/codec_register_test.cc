@@ -78,7 +78,7 @@ std::vector<RegisterMessage> one_of_each(Random& random) {
   accept.stage = number();
   const TopologyState topology{{7, "version: 7", marks()},
                                TopologyVersion{8, "version: 8", marks()}};
-  Unmarked unmarked{number(), number(), {}};
+  Unmarked unmarked{number(), number(), {}, {"acme"}};
   for (auto n = random.below(4); n > 0; --n) unmarked.registers.push_back(reg());
   return {
       Prepare{reg(), epoch(), marks(), yes(), yes(), marks(), number()},
@@ -100,7 +100,9 @@ std::vector<RegisterMessage> one_of_each(Random& random) {
       claims,
       Beat{number(), static_cast<std::uint32_t>(number()), number(), number(), marks(), number()},
       TopologyNews{topology},
-      unmarked};
+      unmarked,
+      MoveOver{reg(), number(), "acme", number(), random_records(random)},
+      MovedOver{reg(), number(), "acme", number()}};
 }
 
 Envelope envelope_with(std::vector<RegisterMessage> messages) {
