@@ -251,4 +251,39 @@ void Host::finish_topology(Nanos now_ns, Effects& out) {
   commit_topology(std::move(state), now_ns, out);
 }
 
+/// Whether enough others of this set were heard that one of them is among those who noted this
+/// node's last number: a majority of the set, without this node (C2).
+bool Host::heard_enough(const std::vector<std::string>& set) const {
+  const bool member = std::find(set.begin(), set.end(), config_.self) != set.end();
+  const auto heard = std::count_if(set.begin(), set.end(), [&](const std::string& node) {
+    // Only a beat sets an incarnation: a peer that was merely sent to has said nothing.
+    const auto peer = peers_.find(node);
+    return node != config_.self && peer != peers_.end() && peer->second.incarnation != 0;
+  });
+  const std::size_t enough = set.size() - set.size() / 2 - (member ? 1 : 0);
+  return static_cast<std::size_t>(heard) >= enough;
+}
+
+/// A store without a number takes the one above the highest that its peers noted of it (C2).
+void Host::number_store(Effects& out) {
+  if (replica_.own().number != 0 || numbering_) return;
+  if (!heard_enough(owner_nodes_)) return;
+  for (const auto& [reg, place] : places_) {
+    const Quorums quorums = layout_of(reg).quorums;
+    if (!std::all_of(quorums.sets.begin(), quorums.sets.end(),
+                     [&](const auto& set) { return heard_enough(set); })) {
+      return;
+    }
+  }
+  numbering_ = true;
+  out.number = number_of(known_, config_.self) + 1;
+  replica_.set_number(out.number);
+}
+
+void Host::numbered(Nanos now_ns, Effects& out) {
+  merge_marks(known_, {replica_.own()});
+  beaten_ns_ = INT64_MIN / 2;
+  tick(now_ns, out);
+}
+
 }  // namespace weir::ownership
