@@ -95,7 +95,7 @@ struct LedgerRecord {
   std::int64_t used = 0;
   /// The generation of the register under which it was stored (PROTOCOL C4).
   std::uint64_t generation = 0;
-  /// Records that are no ledgers hold a text instead: the shape of the cluster (TopologyState).
+  /// The topology version under which the bucket left this register (J3); 0: it lives here.
   std::uint64_t moved_under = 0;
   /// Records that are no ledgers hold a text instead: the cluster's shape (TopologyState).
   std::string document;
