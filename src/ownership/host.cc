@@ -32,7 +32,7 @@ Host::Host(HostConfig config, Replica replica, TopologyState topology, bool assu
   WEIR_ASSERT(view.has_value());
   view_ = std::move(*view);
   owner_nodes_ = view_->owner_nodes();
-  replica_.set_floor(topology_.stage());
+  replica_.set_floor(2 * topology_.finished.version, topology_.stage());
   merge_marks(known_, {replica_.own()});
   merge_marks(known_, {{config_.self, config_.previous_number}});
   for (const auto& [reg, state] : replica_.states()) {
@@ -404,6 +404,7 @@ void Host::tick(Nanos now_ns, Effects& out) {
     if (deadline_ns > now_ns || due.size() >= kMaxSeatsPerTick) break;
     due.push_back(&*places_.find(place->seat.reg()));
   }
+  start_moves(now_ns, out);
   for (Places::value_type* place : due) {
     Seat::Effects did;
     place->second.seat.tick(claim_of(place->first), known_, now_ns, did);
@@ -418,6 +419,7 @@ void Host::tick(Nanos now_ns, Effects& out) {
 
 Nanos Host::next_deadline() const {
   Nanos next_ns = add_saturating(beaten_ns_, config_.beat_every_ns);
+  if (!to_move_.empty()) next_ns = std::min(next_ns, add_saturating(moves_ns_, kMovesEveryNs));
   if (told_generation_ != generation_) {
     next_ns = std::min(next_ns, add_saturating(claimed_ns_, config_.claims_every_ns));
   }

@@ -48,6 +48,9 @@ struct HostConfig {
 /// Most seats that one tick moves, so that what arrives is handled in between; the rest is due at
 /// once again.
 inline constexpr std::size_t kMaxSeatsPerTick = 1024;
+/// Registers that are promised anew at the same time while a topology version is under way.
+inline constexpr std::size_t kMovesAtOnce = 32;
+inline constexpr Nanos kMovesEveryNs = 5 * kMillisecond;
 /// Most requests that wait for their register's next owner; a further one is answered `not_owner`.
 inline constexpr std::size_t kMaxHeldRequests = 65'536;
 /// So long they wait; their edges have asked again by then.
@@ -218,6 +221,7 @@ class Host {
   void catch_up(Places::value_type& place, std::uint64_t stage, Nanos now_ns, Effects& out);
   bool adopt(const TopologyState& state, Nanos now_ns, Effects& out);
   void follow(Nanos now_ns, Effects& out);
+  void start_moves(Nanos now_ns, Effects& out);
   void lead(Nanos now_ns, Effects& out);
   void loaded_topology(const Result<std::optional<AgedRecord>>& record, Nanos now_ns, Effects& out);
   void commit_topology(TopologyState state, Nanos now_ns, Effects& out);
@@ -251,6 +255,9 @@ class Host {
   Nanos reported_ns_ = INT64_MIN / 2;
   std::size_t unmarked_ = 0;
   std::map<std::string, Unmarked> reports_;
+  std::deque<RegisterId> to_move_;  ///< owned, not in the joint phase yet
+  std::set<RegisterId> moving_;     ///< being promised anew
+  Nanos moves_ns_ = INT64_MIN / 2;
   std::map<std::string, Leaving> leaving_customers_;
   std::set<std::string> moved_customers_;
   std::map<std::uint64_t, std::pair<std::string, MovedOver>> taking_;  ///< by ticket: whom to tell

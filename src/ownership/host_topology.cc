@@ -59,17 +59,45 @@ bool Host::adopt(const TopologyState& state, Nanos now_ns, Effects& out) {
 
 void Host::follow(Nanos now_ns, Effects& out) {
   owner_nodes_ = view_->owner_nodes();
-  replica_.set_floor(topology_.stage());
+  replica_.set_floor(2 * topology_.finished.version, topology_.stage());
   reports_.clear();
   reported_ns_ = INT64_MIN / 2;
   unmarked_ = 0;
   leaving_customers_.clear();
   moved_customers_.clear();
   for (const RegisterId& reg : view_->registers(config_.self)) place_of(reg, now_ns);
+  to_move_.clear();
+  moving_.clear();
   for (auto& place : places_) {
+    Layout layout = layout_of(place.first);
+    if (place.second.seat.active() && layout.joint()) {
+      // What is owned goes on as it is until its turn has come.
+      to_move_.push_back(place.first);
+      continue;
+    }
     Seat::Effects did;
-    place.second.seat.set_layout(layout_of(place.first), now_ns, did);
+    place.second.seat.set_layout(std::move(layout), now_ns, did);
     take_seat(place, std::move(did), now_ns, out);
+  }
+}
+
+/// Registers owned here enter the joint phase a few at a time: each stands still for as long as it
+/// takes to promise it anew, and all at once would stand still for as long as all take.
+void Host::start_moves(Nanos now_ns, Effects& out) {
+  if (to_move_.empty() || now_ns - moves_ns_ < kMovesEveryNs) return;
+  moves_ns_ = now_ns;
+  std::erase_if(moving_, [&](const RegisterId& reg) {
+    const Seat::Phase phase = places_.find(reg)->second.seat.phase();
+    return phase == Seat::Phase::active || phase == Seat::Phase::idle;
+  });
+  while (!to_move_.empty() && moving_.size() < kMovesAtOnce) {
+    const RegisterId reg = std::move(to_move_.front());
+    to_move_.pop_front();
+    auto& place = *places_.find(reg);
+    Seat::Effects did;
+    place.second.seat.set_layout(layout_of(reg), now_ns, did);
+    take_seat(place, std::move(did), now_ns, out);
+    moving_.insert(reg);
   }
 }
 

@@ -85,6 +85,7 @@ void Replica::keep_promise(const RegisterState& held, const Message& message, Wr
 bool Replica::follows(const RegisterState& state, const Prepare& message) const {
   const std::vector<StoreMark>& list = message.first_start;
   if (message.begin) return state.first_start == list;
+  if (!message.enlists && message.stage < starts_) return false;
   const bool listed = own_.number != 0 && std::find(list.begin(), list.end(), own_) != list.end();
   return listed && (message.enlists || !state.votes);
 }

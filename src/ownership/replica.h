@@ -73,8 +73,12 @@ class Replica {
   /// it owns.
   void failed(std::uint64_t token);
 
-  /// From now on no register is served under a lower stage (J2).
-  void set_floor(std::uint64_t stage) { floor_ = stage; }
+  /// From now on no register is served under a stage below `floor`, and none is started below
+  /// `starts` (J2): what is started while a version is under way is known to both sets.
+  void set_floor(std::uint64_t floor, std::uint64_t starts) {
+    floor_ = floor;
+    starts_ = starts;
+  }
 
   /// This store got its number from its peers (C2).
   void set_number(std::uint32_t number) { own_.number = number; }
@@ -105,6 +109,7 @@ class Replica {
 
   StoreMark own_;
   std::uint64_t floor_ = 0;
+  std::uint64_t starts_ = 0;
   std::map<RegisterId, RegisterState> states_;
   const RecordReader& records_;
   std::uint64_t next_token_ = 1;
