@@ -60,6 +60,10 @@ enum class Mutant : std::uint8_t {
   first_come,
   denial_for_ever,
   grants_to_old,
+  window_by_own_clock,
+  window_reopened,
+  window_redefined,
+  lease_outlives_window,
   suspicion_hasty,
 };
 
@@ -114,6 +118,10 @@ inline constexpr auto kMutants = std::to_array<MutantInfo>({
     {Mutant::first_come, "first-come", "E6"},
     {Mutant::denial_for_ever, "denial-for-ever", "E7"},
     {Mutant::grants_to_old, "grants-to-old", "G3"},
+    {Mutant::window_by_own_clock, "window-by-own-clock", "H1"},
+    {Mutant::window_reopened, "window-reopened", "H1"},
+    {Mutant::window_redefined, "window-redefined", "H1"},
+    {Mutant::lease_outlives_window, "lease-outlives-window", "H2"},
     {Mutant::suspicion_hasty, "suspicion-hasty", "I2"},
 });
 

@@ -184,12 +184,14 @@ void fill_kind(const Claims& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Beat& from, v1::RegisterMessage& to) {
-  const auto& [incarnation, store, claims_generation, claims_seen, known, topology_stage] = from;
+  const auto& [incarnation, store, claims_generation, claims_seen, known, topology_stage, wall_ns] =
+      from;
   to.set_stage(topology_stage);
   to.set_incarnation(incarnation);
   to.set_store_number(store);
   to.set_claims_generation(claims_generation);
   to.set_claims_seen(claims_seen);
+  to.set_wall_ns(wall_ns);
   fill_marks(known, *to.mutable_known());
 }
 
@@ -372,6 +374,7 @@ Status check(const v1::RegisterMessage& message) {
   } else if (!message.bucket().empty()) {
     if (auto s = check_bucket(message.bucket()); !s) return s;
   }
+  if (message.wall_ns() < 0) return corrupt("wall_ns", "must not be negative");
   if (auto s = check_records(message); !s) return s;
   return check_claims(message);
 }
@@ -426,7 +429,8 @@ RegisterMessage take(v1::RegisterMessage& from) {
                   from.claims_generation(),
                   from.claims_seen(),
                   known(),
-                  from.stage()};
+                  from.stage(),
+                  from.wall_ns()};
     case 17: {
       auto state = decode_topology_state(from.bucket());
       return TopologyNews{state ? std::move(*state) : TopologyState{}};

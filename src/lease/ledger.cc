@@ -85,7 +85,7 @@ bool Ledger::ends_soon() const { return windowed() && ttl_ns() < kShortestLeaseN
 
 /// How long a lease lasts from now on: at most to the end of its window (H2).
 Nanos Ledger::ttl_ns() const {
-  if (!windowed()) return terms_.ttl_ns;
+  if (!windowed() || WEIR_MUTANT(lease_outlives_window)) return terms_.ttl_ns;
   return std::min(terms_.ttl_ns, window_left_ns(as_of_ns_));
 }
 
@@ -364,7 +364,9 @@ LeaseAnswer Ledger::answer(const LesseeId& lessee, const Entry& entry, LeaseStat
   answer.outstanding = outstanding();
   answer.capacity = numbers_.capacity;
   answer.policy_version = policy_version_;
-  if (windowed()) answer.window_left_ns = window_left_ns(as_of_ns_);
+  if (windowed() && !WEIR_MUTANT(lease_outlives_window)) {
+    answer.window_left_ns = window_left_ns(as_of_ns_);
+  }
   if (level_.tokens < ceiling()) {
     answer.next_token_ns = limit::time_until(level_, numbers_, level_.tokens + 1);
   }

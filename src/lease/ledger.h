@@ -104,6 +104,8 @@ class Ledger {
   /// True when a calendar window is to be opened before anything can be granted: there is none, or
   /// by the wall clock as told it is over.
   bool wants_window(Nanos now_ns) const;
+  /// The window in force, if any, whether it is over or not.
+  std::optional<limit::WindowSpan> window() const;
   /// Begins the calendar's window `span` (UTC, it contains the wall clock as told), but not before
   /// the end of the last one (H1). Full, less what leases that outlive the last window hold.
   Outcome open_window(const limit::WindowSpan& span, Nanos now_ns);

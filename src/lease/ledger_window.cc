@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/base/assert.h"
+#include "src/base/mutants.h"
 #include "src/lease/ledger.h"
 
 namespace weir::lease {
@@ -22,6 +23,11 @@ Nanos Ledger::window_left_ns(Nanos now_ns) const {
 
 bool Ledger::wants_window(Nanos now_ns) const { return windowed() && window_left_ns(now_ns) == 0; }
 
+std::optional<limit::WindowSpan> Ledger::window() const {
+  if (!window_) return std::nullopt;
+  return window_->span;
+}
+
 /// What is spent counts in the window in force, and what is given back there and nowhere else (D7).
 void Ledger::count_used(std::int64_t spent, std::int64_t given_back) {
   if (!window_) return;
@@ -38,7 +44,8 @@ void Ledger::leave_window(Nanos end_ns, Outcome& out) {
   for (auto it = entries_.begin(); it != entries_.end();) {
     Entry& entry = it->second;
     if (entry.parked) out.now.push_back(answer(it->first, entry, LeaseStatus::unknown));
-    if (entry.outstanding > 0 && entry.expires_ns > add_saturating(end_ns, margin_ns)) {
+    if (entry.outstanding > 0 && !WEIR_MUTANT(lease_outlives_window) &&
+        entry.expires_ns > add_saturating(end_ns, margin_ns)) {
       unpark(entry);
       entry.want = entry.need = 0;
       entry.sequence = kOutlivedSequence;
@@ -55,7 +62,8 @@ Ledger::Outcome Ledger::open_window(const limit::WindowSpan& span, Nanos now_ns)
   Outcome out;
   const bool follows = window_.has_value();
   limit::WindowSpan opened = span;
-  if (follows) opened.start_ns = std::max(span.start_ns, window_->span.end_ns);
+  const bool in_order = !WEIR_MUTANT(window_reopened) && !WEIR_MUTANT(window_redefined);
+  if (follows && in_order) opened.start_ns = std::max(span.start_ns, window_->span.end_ns);
   if (opened.end_ns <= opened.start_ns) return out;
   // In time order (D5): what ended before the new window is the old one's, what ends later counts
   // here.

@@ -226,6 +226,7 @@ struct Beat {
   std::uint64_t claims_seen = 0;        ///< generation of the receiver's that the sender knows
   std::vector<StoreMark> known;         ///< store numbers that the sender knows
   std::uint64_t topology_stage = 0;     ///< of the committed state that the sender knows; 0: none
+  Nanos wall_ns = 0;                    ///< the sender's wall clock (H1); 0: not told
 
   friend bool operator==(const Beat&, const Beat&) = default;
 };

@@ -343,6 +343,7 @@ void Host::on_beat(const std::string& from, const Beat& beat, Nanos now_ns, Effe
     peer.stale = false;
   }
   peer.knows_generation = beat.claims_seen;
+  if (beat.wall_ns > 0) peer.wall_ahead_ns = subtract_saturating(beat.wall_ns, now_ns);
   const std::vector<StoreMark> before = known_;
   merge_marks(known_, beat.known);
   merge_marks(known_, {{from, beat.store}});
@@ -382,6 +383,7 @@ void Host::send_beats(Nanos now_ns, Effects& out) {
     beat.claims_seen = peer.generation;
     beat.known = known_;
     beat.topology_stage = assumed_ ? 0 : topology_.stage();
+    if (wall_ahead_ns_) beat.wall_ns = std::max<Nanos>(0, now_ns + *wall_ahead_ns_);
     out.send.emplace_back(node, std::move(beat));
   }
   drop_held(now_ns);

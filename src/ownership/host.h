@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -102,6 +103,13 @@ class Host {
   /// What a step of an owner asked for. Effects of an activation that has ended are dropped (B4).
   void owner_did(const OwnerKey& key, std::uint64_t activation, Owner::Effects&& did, Nanos now_ns,
                  Effects& out);
+  /// What this node's wall clock says. Beats carry it.
+  void set_wall(Nanos wall_ns, Nanos now_ns) {
+    wall_ahead_ns_ = subtract_saturating(wall_ns, now_ns);
+  }
+  /// Now, for the owners of a register: what a majority of its replicas' wall clocks have reached,
+  /// as they last told, decides when a window opens (H1). Its wall_ns is 0 until a majority has.
+  Instant instant(const RegisterId& reg, Nanos now_ns) const;
   /// An owner ended by itself (killed): the next request starts another.
   void owner_died(const OwnerKey& key, std::uint64_t activation);
 
@@ -145,6 +153,7 @@ class Host {
     std::uint64_t generation = 0;
     std::uint64_t knows_generation = 0;  ///< of ours
     Owned owned;
+    std::optional<Nanos> wall_ahead_ns;  ///< its wall clock less our boot clock, as last told
   };
   /// One register that this node serves.
   struct Place {
@@ -273,6 +282,7 @@ class Host {
   std::uint64_t told_generation_ = 0;  ///< sent to all at least once
   Nanos beaten_ns_ = INT64_MIN / 2;
   Nanos claimed_ns_ = INT64_MIN / 2;
+  std::optional<Nanos> wall_ahead_ns_;  ///< our wall clock less our boot clock
   bool numbering_ = false;
   bool leaving_ = false;  ///< retires or has resigned
   std::uint64_t takeovers_ = 0;

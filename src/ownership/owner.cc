@@ -22,7 +22,9 @@ Owner::Owner(OwnerConfig config, Epoch epoch, std::shared_ptr<const LimitBook> b
 void Owner::step(Event event, const Instant& now, Effects& effects) {
   if (resigned_) return;
   const Nanos now_ns = now.boot_ns;
-  if (now.wall_ns > 0) {
+  if (WEIR_MUTANT(window_by_own_clock)) {
+    wall_ns_ = now.wall_ns;
+  } else if (now.wall_ns > 0) {
     wall_ns_ = std::clamp(now.wall_ns,
                           subtract_saturating(now.trusted_wall_ns, config_.max_clock_error_ns),
                           add_saturating(now.trusted_wall_ns, config_.max_clock_error_ns));
@@ -65,11 +67,22 @@ void Owner::on(Requested&& event, Nanos now_ns, Effects& effects) {
   }
 }
 
+/// Whether a broken rule gives up a window that is not over. By H1: never.
+bool Owner::forgets_window(const lease::Ledger& ledger, const BucketKey& key) const {
+  const bool reopened = WEIR_MUTANT(window_reopened);
+  const bool redefined = WEIR_MUTANT(window_redefined);
+  if ((!reopened && !redefined) || !ledger.windowed() || !ledger.window()) return false;
+  const limit::WindowSpan stored = *ledger.window();
+  const auto span = book_->window(key, wall_ns_);
+  if (!span || *span == stored) return false;
+  return span->end_ns - span->start_ns == stored.end_ns - stored.start_ns ? reopened : redefined;
+}
+
 /// Tells the ledger the wall clock, and opens its next window when the last one is over.
 void Owner::keep_window(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects) {
   if (wall_ns_ <= 0) return;
   bucket.ledger->set_wall(wall_ns_, now_ns);
-  if (!bucket.ledger->wants_window(now_ns)) return;
+  if (!bucket.ledger->wants_window(now_ns) && !forgets_window(*bucket.ledger, key)) return;
   const auto span = book_->window(key, wall_ns_);
   if (span) take(bucket, bucket.ledger->open_window(*span, now_ns), effects);
 }

@@ -146,6 +146,7 @@ class Owner {
   void rule(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
   LedgerRecord drained(const std::optional<AgedRecord>& record,
                        const std::optional<LimitNumbers>& numbers) const;
+  bool forgets_window(const lease::Ledger& ledger, const BucketKey& key) const;
   void keep_window(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
   void take(Bucket& bucket, lease::Ledger::Outcome&& outcome, Effects& effects);
   void commit_if_idle(Nanos now_ns, Effects& effects);

@@ -135,6 +135,7 @@ class Seat {
   Phase phase() const { return phase_; }
   std::uint64_t stage() const { return layout_.stage; }
   const Epoch& epoch() const { return epoch_; }
+  const Quorums& quorums() const { return quorums_; }
   bool active() const { return phase_ == Phase::active; }
   /// Replicas that do not vote yet, for `status`.
   std::vector<std::string> learners() const;

@@ -256,12 +256,15 @@ bool Simulation::inject_clock(Fault fault, Node& node, Nanos span_ns) {
     heal("slew of " + node.settings().name, span_ns, [&node] { node.clock().set_drift(0); });
     return true;
   }
-  // Where machines reboot, ages are taken from the wall clock: it must keep to its error.
-  const Nanos most_ns = scenario_.reboots() ? scenario_.max_clock_error_ns : kHour;
+  // Where machines reboot, ages are taken from the wall clock: it must keep to its error. So must a
+  // majority's where windows are counted.
+  const bool keeps = scenario_.reboots() || scenario_.windowed();
+  const bool is_far = scenario_.far_clock && node.settings().name == owner_nodes_.front();
+  const Nanos most_ns = keeps && !is_far ? scenario_.max_clock_error_ns : kHour;
   const Nanos offset_ns = world_.random.chance(500)   ? world_.random.between(-most_ns, most_ns)
                           : world_.random.chance(500) ? most_ns
                                                       : -most_ns;
-  node.clock().set_wall_offset(offset_ns);
+  node.clock().set_wall_offset(scenario_.wall_start_ns + offset_ns);
   return true;
 }
 
@@ -332,11 +335,24 @@ void Simulation::recover_at(const std::string& node, const std::vector<std::stri
   }
 }
 
+/// Another quota, and the minute becomes an hour or the hour a minute. What an edge counts by
+/// itself stays as it is.
+void Simulation::redefine(LimitDefinition& limit, const LimitDefinition& first) {
+  if (limit.algorithm != Algorithm::fixed_window) return;
+  limit.window = limit.window == Window::minute ? Window::hour : Window::minute;
+  limit.numbers = first.numbers;
+  if (world_.random.chance(500)) limit.numbers.capacity *= 2;
+}
+
 /// Doubles or halves every limit, back and forth.
 void Simulation::change_policy() {
   const std::vector<LimitDefinition> before = limits_;
   const bool raise = world_.random.chance(500);
   for (std::size_t i = 0; i < limits_.size(); ++i) {
+    if (limits_[i].algorithm != Algorithm::token_bucket) {
+      redefine(limits_[i], scenario_.limits[i]);
+      continue;
+    }
     LimitNumbers& numbers = limits_[i].numbers;
     numbers = scenario_.limits[i].numbers;
     if (numbers == before[i].numbers) {

@@ -146,9 +146,30 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
       decision.source == Source::allow || decision.source == Source::static_share;
   if (by_policy && !scenario_.faults.empty()) return;
   for (const LimitDefinition& limit : limits_) {
-    if (limit.shadow || limit.scope == Scope::node) continue;
-    const std::string bucket = encode(BucketKey{check.customer, limit.scope, "", limit.name, {}});
-    const LimitNumbers numbers = declared(limit);
+    if (!limit.shadow) judge_admission(edge, check, limit);
+  }
+}
+
+void Simulation::judge_admission(const std::string& edge, const Check& check,
+                                 const LimitDefinition& limit) {
+  const Nanos now_ns = world_.now_ns();
+  const LimitNumbers numbers = declared(limit);
+  const std::string bucket = encode(BucketKey{check.customer, limit.scope, "", limit.name, {}});
+  if (limit.scope == Scope::node) {
+    if (limit.algorithm != Algorithm::sliding_window || check.cost < 0) return;
+    Node& node = *nodes_.at(edge);
+    const std::string where = limit.name + " of " + check.customer + " at " + edge + " " +
+                              std::to_string(node.process_incarnation());
+    windows_.slid(where, numbers.capacity, check.cost,
+                  node.clock().boot_ns() / numbers.rate_period_ns, now_ns);
+  } else if (limit.algorithm == Algorithm::fixed_window) {
+    const Nanos wall_ns = kEpochWallNs + scenario_.wall_start_ns + now_ns;
+    if (check.cost > 0) {
+      windows_.admitted(bucket, numbers.capacity, check.cost, wall_ns, now_ns);
+    } else {
+      windows_.given_back(bucket, numbers.capacity, -check.cost, wall_ns);
+    }
+  } else {
     if (check.cost > 0) bound_.admitted(bucket, numbers, check.cost, now_ns);
     if (check.cost < 0) bound_.given_back(bucket, -check.cost);
   }
@@ -161,7 +182,7 @@ void Simulation::judge_denial(const Check& check, const Decision& decision) {
   const Nanos quiet_ns = disturbed_ns_;
   const Nanos allowance_ns = kDenialAllowanceNs + scenario_.ttl_ns / 2 + 4 * round_trip_ns();
   for (const LimitDecision& said : decision.limits) {
-    if (said.allowed) continue;
+    if (said.allowed || said.scope == Scope::node) continue;
     std::string bucket = encode(BucketKey{check.customer, said.scope, "", said.name, {}});
     world_.after(kStoredWithinNs + 4 * round_trip_ns(), [=, this, bucket = std::move(bucket)] {
       if (disturbed_ns_ != quiet_ns) return;

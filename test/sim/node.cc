@@ -11,7 +11,13 @@ namespace {
 /// The grantor's view of a policy.
 class Book final : public ownership::LimitBook {
  public:
-  explicit Book(std::shared_ptr<const policy::Policy> policy) : policy_(std::move(policy)) {}
+  explicit Book(std::shared_ptr<const policy::Policy> policy) : policy_(std::move(policy)) {
+    for (const LimitDefinition& limit : policy_->definition().limits) {
+      auto& calendar = calendars_.emplace_back();
+      if (limit.algorithm != Algorithm::fixed_window) continue;
+      if (auto made = limit::Calendar::make(limit.window, limit.timezone)) calendar = *made;
+    }
+  }
   std::optional<LimitNumbers> numbers(const BucketKey& bucket) const override {
     const auto found = policy_->find(bucket.limit, bucket.customer);
     if (!found || found->kind != policy::MatchedLimit::Kind::numbers) return std::nullopt;
@@ -19,15 +25,14 @@ class Book final : public ownership::LimitBook {
   }
   std::optional<limit::WindowSpan> window(const BucketKey& bucket, Nanos wall_ns) const override {
     const auto found = policy_->find(bucket.limit, bucket.customer);
-    if (!found || found->limit->algorithm != Algorithm::fixed_window) return std::nullopt;
-    const auto calendar = limit::Calendar::make(found->limit->window, found->limit->timezone);
-    if (!calendar) return std::nullopt;
-    return calendar->containing(wall_ns);
+    if (!found || !calendars_[found->index]) return std::nullopt;
+    return calendars_[found->index]->containing(wall_ns);
   }
   std::uint64_t version() const override { return policy_->version(); }
 
  private:
   std::shared_ptr<const policy::Policy> policy_;
+  std::vector<std::optional<limit::Calendar>> calendars_;  ///< by index of the limit
 };
 
 constexpr Nanos kFastestSyncNs = 100 * kMicrosecond;
@@ -347,6 +352,7 @@ void Node::carry_owner(const std::variant<ownership::Host::OwnerStart, ownership
     ownership::OwnerConfig config;
     config.generation = start->generation;
     config.terms = shared_.terms;
+    config.max_clock_error_ns = shared_.max_clock_error_ns;
     auto owner = std::make_unique<ownership::Owner>(
         config, start->epoch, std::make_shared<Book>(shared_.policy), clock_.boot_ns());
     process_->owners[start->key] = {start->activation, std::move(owner)};
@@ -372,9 +378,9 @@ void Node::step_owner(const ownership::OwnerKey& key, ownership::Owner::Event ev
   if (found == process_->owners.end()) return;
   const std::uint64_t activation = found->second.first;
   ownership::Owner::Effects did;
-  const Nanos wall_ns = clock_.wall_ns();
-  found->second.second->step(std::move(event),
-                             ownership::Instant{clock_.boot_ns(), wall_ns, wall_ns}, did);
+  process_->host->set_wall(clock_.wall_ns(), clock_.boot_ns());
+  found->second.second->step(std::move(event), process_->host->instant(key.reg, clock_.boot_ns()),
+                             did);
   process_->host->owner_did(key, activation, std::move(did), clock_.boot_ns(), more);
   schedule_owner(key);
 }
@@ -414,6 +420,7 @@ void Node::schedule_tick() {
     same->tick_at_ns = kForever;
     in_process([this] {
       ownership::Host::Effects effects;
+      process_->host->set_wall(clock_.wall_ns(), clock_.boot_ns());
       process_->host->tick(clock_.boot_ns(), effects);
       carry(std::move(effects));
     });

@@ -98,6 +98,8 @@ class Node {
   const ownership::Host* host() const { return process_ ? process_->host.get() : nullptr; }
   store::MemoryStore& store() { return *store_; }
   std::uint64_t disk() const { return disk_; }
+  /// 0: none runs.
+  std::uint64_t process_incarnation() const { return process_ ? process_->incarnation : 0; }
   std::uint64_t lease_requests() const { return lease_requests_; }
   /// Every bucket that an owner here has in memory.
   std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> ledgers();

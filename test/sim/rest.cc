@@ -31,10 +31,15 @@ void Simulation::measure_use() {
   const Nanos now_ns = world_.now_ns();
   for (const std::string& customer : customers_) {
     const std::string bucket = encode(BucketKey{customer, Scope::global, "", limit.name, {}});
-    const std::int64_t could =
+    std::int64_t could =
         limit.numbers.capacity + tokens_in(limit.numbers, load_ends_ns_ - 3 * kSecond);
-    const std::int64_t used =
-        bound_.admitted_tokens(bucket) * 1000 / std::max<std::int64_t>(1, could);
+    if (limit.algorithm == Algorithm::fixed_window) {
+      const Nanos begin_ns = scenario_.wall_start_ns + 3 * kSecond;
+      const Nanos end_ns = scenario_.wall_start_ns + load_ends_ns_;
+      could = limit.numbers.capacity * (end_ns / kMinute - begin_ns / kMinute + 1);
+    }
+    const std::int64_t admitted = bound_.admitted_tokens(bucket) + windows_.admitted_tokens(bucket);
+    const std::int64_t used = admitted * 1000 / std::max<std::int64_t>(1, could);
     outcome_.use_permille =
         outcome_.use_permille < 0 ? used : std::min(outcome_.use_permille, used);
     use_.used(customer, used, scenario_.use_permille, now_ns);
@@ -135,7 +140,7 @@ void Simulation::look_everywhere() {
     nodes_.at(living_edge())->check(look, [this, customer, rested_ns](const Decision& decision) {
       for (const LimitDecision& said : decision.limits) {
         for (const LimitDefinition& limit : limits_) {
-          if (limit.name != said.name) continue;
+          if (limit.name != said.name || limit.algorithm != Algorithm::token_bucket) continue;
           if (tokens_in(limit.numbers, rested_ns) <= limit.numbers.capacity) continue;
           leak_.looked(customer + " " + limit.name, said.remaining, limit.numbers.capacity,
                        world_.now_ns());

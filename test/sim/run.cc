@@ -34,7 +34,8 @@ Simulation::Simulation(const Scenario& scenario, std::uint64_t seed, bool keep_t
               {},
               {},
               nullptr},
-      bound_(scenario.drift_ppm + 1) {
+      bound_(scenario.drift_ppm + 1),
+      windows_(scenario.window_error_ns()) {
   outcome_.seed = seed;
   outcome_.scenario = scenario.name;
 }
@@ -151,7 +152,9 @@ void Simulation::build_nodes() {
 void Simulation::add_node(NodeSettings settings) {
   const std::string name = settings.name;
   settings.drift_ppm = world_.random.between(-scenario_.drift_ppm, scenario_.drift_ppm);
-  settings.wall_offset_ns = world_.random.between(-kSecond, kSecond);
+  settings.wall_offset_ns =
+      scenario_.wall_start_ns +
+      world_.random.between(-scenario_.wall_offset_ns, scenario_.wall_offset_ns);
   nodes_.emplace(name, std::make_unique<Node>(std::move(settings), shared_, nodes_, *this));
 }
 
@@ -166,6 +169,7 @@ void Simulation::committed(const std::string& node, const ownership::OwnerKey& k
                            const Epoch& epoch) {
   const Nanos now_ns = world_.now_ns();
   for (const LimitDefinition& limit : limits_) {
+    if (limit.scope == Scope::node) continue;
     const BucketCopies copies = copies_of(key.customer, limit);
     agreement_.committed(copies, epoch, now_ns);
     if (copies.newest() != nullptr) bound_.booked(copies.bucket, declared(limit), now_ns);
@@ -269,6 +273,7 @@ void Simulation::sample() {
   const std::int64_t cost = largest_cost();
   for (const std::string& customer : customers_) {
     for (const LimitDefinition& limit : limits_) {
+      if (limit.scope == Scope::node) continue;
       const BucketCopies copies = copies_of(customer, limit);
       const LimitNumbers numbers = declared(limit);
       bound_.settle(copies.bucket, numbers, now_ns);
@@ -287,9 +292,9 @@ void Simulation::sample() {
 Outcome Simulation::finish() {
   for (const auto& [name, node] : nodes_) outcome_.lease_requests += node->lease_requests();
   outcome_.leases_seen = conservation_.leases_seen();
-  const Checker* checkers[] = {&bound_,     &conservation_, &epochs_,  &promises_,
-                               &agreement_, &use_,          &denial_,  &leak_,
-                               &progress_,  &retry_,        &finding_, &bounded_};
+  const Checker* checkers[] = {&bound_,     &windows_, &conservation_, &epochs_, &promises_,
+                               &agreement_, &use_,     &denial_,       &leak_,   &progress_,
+                               &retry_,     &finding_, &bounded_};
   for (const Checker* checker : checkers) {
     for (const Violation& violation : checker->violations()) {
       outcome_.violations.push_back(violation);

@@ -12,6 +12,9 @@
 namespace weir::sim {
 namespace {
 
+/// Leases end by boot clocks that drift from the wall clocks of their windows.
+constexpr Nanos kDriftAllowanceNs = 50 * kMillisecond;
+
 tl::unexpected<Error> wrong(const std::string& path, const YAML::Mark& mark,
                             const std::string& what) {
   return failure(ErrorCode::invalid_argument, path,
@@ -84,6 +87,9 @@ Status read_key(const std::string& key, const YAML::Node& value, Scenario& scena
       {"aim_at_owners", [&] { scenario.aim_at_owners = value.as<bool>(); }},
       {"pins", [&] { scenario.pins = value.as<bool>(); }},
       {"edges_apart", [&] { scenario.edges_apart = value.as<bool>(); }},
+      {"wall_offset_ms", [&] { scenario.wall_offset_ns = value.as<Nanos>() * kMillisecond; }},
+      {"wall_start_s", [&] { scenario.wall_start_ns = value.as<Nanos>() * kSecond; }},
+      {"far_clock", [&] { scenario.far_clock = value.as<bool>(); }},
       {"max_buckets", [&] { scenario.max_buckets = value.as<std::size_t>(); }},
       {"fair_permille", [&] { scenario.fair_permille = value.as<std::int64_t>(); }},
       {"drift_ppm", [&] { scenario.drift_ppm = value.as<std::int64_t>(); }},
@@ -166,6 +172,18 @@ bool Scenario::reboots() const {
   return std::any_of(faults.begin(), faults.end(), [](Fault fault) {
     return fault == Fault::power_loss || fault == Fault::wipe;
   });
+}
+
+bool Scenario::windowed() const {
+  return std::any_of(limits.begin(), limits.end(), [](const LimitDefinition& limit) {
+    return limit.algorithm == Algorithm::fixed_window;
+  });
+}
+
+Nanos Scenario::window_error_ns() const {
+  const bool stepped = std::find(faults.begin(), faults.end(), Fault::step_wall) != faults.end();
+  const Nanos each_ns = stepped ? std::max(max_clock_error_ns, wall_offset_ns) : wall_offset_ns;
+  return each_ns + (far_clock ? max_clock_error_ns : 0) + kDriftAllowanceNs;
 }
 
 Result<Scenario> read_scenario(const std::string& path) {

@@ -79,7 +79,10 @@ struct Scenario {
   bool edges_apart = false;  ///< no edge is an owner node, too
   std::size_t max_buckets = 4'000'000;
   Nanos max_clock_error_ns = 5 * kSecond;
-  std::int64_t drift_ppm = 200;  ///< clocks of machines run off by up to this
+  Nanos wall_offset_ns = 1 * kSecond;  ///< wall clocks are off by up to this at the start
+  Nanos wall_start_ns = 0;             ///< the time of day at the start, after a full hour
+  bool far_clock = false;              ///< step_wall steps the first owner node by up to an hour
+  std::int64_t drift_ppm = 200;        ///< clocks of machines run off by up to this
   Weather weather;
   std::vector<LimitDefinition> limits;
   Load load;
@@ -95,6 +98,10 @@ struct Scenario {
   Nanos longest_fault() const { return fault_span_ns != 0 ? fault_span_ns : 2 * ttl_ns; }
   /// Machines lose their boot clock in this scenario.
   bool reboots() const;
+  /// Some limit counts calendar windows.
+  bool windowed() const;
+  /// How far from its end a window may be in force somewhere.
+  Nanos window_error_ns() const;
 };
 
 /// Every error names the file and the line.

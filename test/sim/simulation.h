@@ -12,6 +12,7 @@
 #include "test/sim/cluster_checkers.h"
 #include "test/sim/node.h"
 #include "test/sim/run.h"
+#include "test/sim/window_checker.h"
 
 namespace weir::sim {
 
@@ -58,6 +59,7 @@ class Simulation final : public Observer {
   void issue(const std::string& edge);
   void answered(const std::string& edge, const Check& check, Nanos invoked_ns,
                 const Decision& decision);
+  void judge_admission(const std::string& edge, const Check& check, const LimitDefinition& limit);
   void judge_denial(const Check& check, const Decision& decision);
   std::string pick_customer();
   Nanos next_gap(const std::string& edge);
@@ -75,6 +77,7 @@ class Simulation final : public Observer {
   bool change_topology();
   bool destroy_majority();
   void recover_at(const std::string& node, const std::vector<std::string>& lost);
+  void redefine(LimitDefinition& limit, const LimitDefinition& first);
   void owner_ended(const std::string& node);
   void heal(const std::string& what, Nanos after_ns, std::function<void()> mend);
   std::string any_node();
@@ -118,6 +121,7 @@ class Simulation final : public Observer {
   Outcome outcome_;
 
   BoundChecker bound_;
+  WindowChecker windows_;
   ConservationChecker conservation_;
   EpochChecker epochs_;
   PromiseChecker promises_;

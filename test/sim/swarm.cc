@@ -14,6 +14,23 @@ LimitDefinition token_bucket(std::string name, std::int64_t capacity, std::int64
   return limit;
 }
 
+/// The first limit counts minutes, one of which at least ends within the run; each edge may have a
+/// sliding window beside it.
+void count_windows(Random& random, Scenario& s) {
+  LimitDefinition& limit = s.limits.front();
+  limit.algorithm = Algorithm::fixed_window;
+  limit.window = Window::minute;
+  limit.numbers = {limit.numbers.capacity * 10, 0, 0};
+  s.wall_start_ns = random.between(0, 59) * kMinute + random.between(0, 59) * kSecond;
+  s.seconds_ns = 120 * kSecond;
+  if (s.load.costs.size() > 1 && s.load.costs[1] < 0) s.load.costs = {1, 2};
+  if (!random.chance(300)) return;
+  LimitDefinition guard = token_bucket("guard", 100, 100, 5 * kSecond);
+  guard.scope = Scope::node;
+  guard.algorithm = Algorithm::sliding_window;
+  s.limits.push_back(guard);
+}
+
 template <typename T, std::size_t n>
 T pick(Random& random, const T (&of)[n]) {
   return of[random.below(n)];
@@ -57,6 +74,8 @@ Scenario swarm(Random& random) {
   if (s.faults.empty()) s.faults.push_back(Fault::kill_node);
   s.fault_every_ns = random.between(1, 8) * kSecond;
   s.aim_at_owners = random.chance(200);
+  // Last, so that the other draws of a seed stay what they were.
+  if (random.chance(100)) count_windows(random, s);
   return s;
 }
 

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t kTail = 400;
 constexpr Nanos kFirstBootNs = 1000 * kSecond;
-constexpr Nanos kEpochWallNs = 1'800'000'000 * kSecond;
 constexpr std::int64_t kMillion = 1'000'000;
 
 }  // namespace

@@ -14,6 +14,10 @@
 
 namespace weir::sim {
 
+/// The time of day when a run begins, the start of an hour; scenarios may add to it.
+inline constexpr Nanos kEpochWallNs = 1'800'000'000 * kSecond;
+static_assert(kEpochWallNs % kHour == 0);
+
 /// What happened, as lines; the hash of all of them shows whether two runs were the same.
 class Trace {
  public:

@@ -147,6 +147,14 @@ TEST(RegisterCodec, every_kind_round_trips) {
   }
 }
 
+TEST(RegisterCodec, a_beat_tells_the_wall_clock) {
+  Beat beat;
+  beat.wall_ns = 1'774'656'000 * kSecond;
+  const auto decoded = decode_envelope(encode_envelope(envelope_with({beat})));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->register_messages, std::vector<RegisterMessage>{beat});
+}
+
 TEST(RegisterCodec, refuses_insane_values) {
   Random random(3);
   const RegisterId reg{RegisterId::Kind::global, {}, 1};

@@ -115,6 +115,8 @@ class Hosts {
     return sum;
   }
 
+  Nanos now_ns() const { return clock_.now_ns; }
+
   std::size_t ticks = 0;
   std::map<std::size_t, std::size_t> sent;  ///< by kind
   std::vector<LeaseAnswer> answers;
@@ -256,6 +258,24 @@ TEST(Host, registers_that_are_in_no_list_start_when_they_are_asked_for) {
   hosts.stop("n1");
   hosts.run(kSecond);
   EXPECT_EQ(hosts.owned(), 1U);
+}
+
+TEST(Host, a_majority_of_wall_clocks_is_trusted_once_it_has_told) {
+  const RegisterId reg{RegisterId::Kind::global, "", 0};
+  Hosts hosts(3, {reg});
+  EXPECT_EQ(hosts.host("n0").instant(reg, hosts.now_ns()).wall_ns, 0);
+  constexpr Nanos kWallNs = 1'774'656'000 * kSecond;
+  const std::map<std::string, Nanos> offsets{{"n0", kHour}, {"n1", -2 * kSecond}, {"n2", 0}};
+  for (const auto& [name, offset_ns] : offsets) {
+    hosts.host(name).set_wall(kWallNs + offset_ns, hosts.now_ns());
+  }
+  EXPECT_EQ(hosts.host("n0").instant(reg, hosts.now_ns()).wall_ns, 0) << "its own is no majority";
+  const Nanos before_ns = hosts.now_ns();
+  hosts.run(kSecond);
+  const Instant now = hosts.host("n0").instant(reg, hosts.now_ns());
+  const Nanos passed_ns = hosts.now_ns() - before_ns;
+  EXPECT_EQ(now.wall_ns, kWallNs + kHour + passed_ns);
+  EXPECT_EQ(now.trusted_wall_ns, kWallNs + passed_ns);
 }
 
 TEST(Host, one_that_resigns_is_succeeded_and_does_not_come_back) {
