@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/tally.h"
+#include "src/edge/router.h"
 #include "src/telemetry/names.h"
 
 namespace weir::actors {
@@ -21,13 +22,13 @@ struct Broker {
     std::vector<LeaseRequest> requests;
     const Nanos next_ns = context.limiter->collect(requests);
     const Nanos now_ns = context.clock->boot_ns();
-    std::map<std::string_view, std::vector<LeaseRequest>> by_node;
+    std::map<std::string, std::vector<LeaseRequest>> by_node;
     for (LeaseRequest& request : requests) {
       tally.sent(request, now_ns);
-      const auto& replicas = context.placement->replicas(request.reg);
-      if (!replicas.empty()) by_node[replicas.front()].push_back(std::move(request));
+      const std::string& node = router->target(request.reg, now_ns);
+      if (!node.empty()) by_node[node].push_back(std::move(request));
     }
-    for (auto& [node, group] : by_node) dispatch(std::string(node), std::move(group));
+    for (auto& [node, group] : by_node) dispatch(node, std::move(group));
     if (const auto lost = tally.take_unanswered(now_ns)) counter("unanswered").add(lost);
     finish_drain(now_ns);
     timer.arm(self, drain ? std::min(next_ns, drain->deadline_ns) : next_ns, now_ns);
@@ -36,15 +37,36 @@ struct Broker {
   void dispatch(std::string node, std::vector<LeaseRequest> group) {
     const Links& links = *context.links;
     if (node == links.node) {
-      if (links.directory) self->send(links.directory, Requests{std::move(group)});
+      if (links.replication) self->send(links.replication, Requests{std::move(group)});
     } else if (links.courier) {
       self->send(links.courier, RequestsFor{std::move(node), std::move(group)});
     }
   }
 
-  void answer(const LeaseAnswer& what) {
+  void answer(const LeaseAnswer& what, const std::string& from) {
     if (const auto status = tally.answered(what)) counter(to_string(*status)).add();
+    const auto key = decode_bucket_key(what.bucket);
+    if (!key) return;
+    const Nanos now_ns = context.clock->boot_ns();
+    const RegisterId reg = context.placement->register_for(key->scope, key->region, key->customer);
+    if (what.status == LeaseStatus::not_owner) {
+      if (router->redirected(reg, from, what.owner_hint, now_ns)) {
+        context.limiter->ask_again_now(what);
+      }
+    } else {
+      router->heard(reg, from, now_ns);
+      found_owner(reg, from);
+    }
     context.limiter->on_answer(what);
+  }
+
+  /// Waits are measured in round trips to whoever owns the register now (I1).
+  void found_owner(const RegisterId& reg, const std::string& node) {
+    const auto [owner, is_new] = owners.try_emplace(reg, node);
+    if (!is_new && owner->second == node) return;
+    owner->second = node;
+    const auto round_trip = round_trips.find(node);
+    context.limiter->set_round_trip(reg, round_trip == round_trips.end() ? 0 : round_trip->second);
   }
 
   telemetry::Counter& counter(const std::string& result) {
@@ -63,10 +85,12 @@ struct Broker {
     if (change_ns < kNotableRoundTripNs || change_ns < told_ns / 4) return;
     told_ns = peer.round_trip_ns;
     for (const RegisterId& reg : context.registers) {
+      const auto owner = owners.find(reg);
       const auto& replicas = context.placement->replicas(reg);
-      if (!replicas.empty() && replicas.front() == peer.node) {
-        context.limiter->set_round_trip(reg, told_ns);
-      }
+      const bool theirs = owner != owners.end()
+                              ? owner->second == peer.node
+                              : !replicas.empty() && replicas.front() == peer.node;
+      if (theirs) context.limiter->set_round_trip(reg, told_ns);
     }
   }
 
@@ -78,16 +102,17 @@ struct Broker {
 
   void finish_drain(Nanos now_ns) {
     if (!drain || !(context.limiter->all_returned() || now_ns >= drain->deadline_ns)) return;
-    const auto done = std::exchange(drain, std::nullopt)->done;
-    if (!context.links->writer) return done();
-    self->request(context.links->writer, caf::infinite, SyncAtom::value)
-        .then([done](const Stored&) { done(); }, [done](const caf::error&) { done(); });
+    DrainOrder order = *std::exchange(drain, std::nullopt);
+    if (!context.links->replication) return order.done();
+    self->send(context.links->replication, std::move(order));
   }
 
   BrokerActor::pointer self;
   BrokerContext context;
   Timer timer;
   RequestTally tally;
+  std::optional<edge::Router> router;
+  std::map<RegisterId, std::string> owners;                          ///< who spoke last as such
   std::map<std::string, telemetry::Counter*, std::less<>> counters;  ///< by result
   std::map<std::string, Nanos> round_trips;                          ///< as told to the limiter
   std::optional<DrainOrder> drain;
@@ -97,17 +122,21 @@ BrokerActor::behavior_type broker_behavior(BrokerActor::stateful_pointer<Broker>
                                            const BrokerContext& context) {
   Broker* broker = &self->state;
   broker->context = context;
+  broker->router.emplace(
+      [placement = context.placement](const RegisterId& reg) -> const std::vector<std::string>& {
+        return placement->replicas(reg);
+      });
   return {
       [broker](WakeAtom) { broker->collect(); },
       [broker](TimerAtom, Nanos at_ns) {
         if (broker->timer.fired(at_ns)) broker->collect();
       },
       [broker](const LeaseAnswer& answer) {
-        broker->answer(answer);
+        broker->answer(answer, broker->context.links->node);
         broker->finish_drain(broker->context.clock->boot_ns());
       },
       [broker](const Answers& answers) {
-        for (const LeaseAnswer& answer : answers.all) broker->answer(answer);
+        for (const LeaseAnswer& answer : answers.all) broker->answer(answer, answers.from);
         broker->finish_drain(broker->context.clock->boot_ns());
       },
       [broker](EdgesAtom, std::uint32_t count) { broker->context.limiter->set_live_edges(count); },

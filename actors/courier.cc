@@ -80,15 +80,20 @@ struct Courier {
     std::erase_if(envelope.lease_answers, [&](const LeaseAnswer& answer) {
       return answer.lessee.node != context.self.node;
     });
-    if (links.directory && !envelope.lease_requests.empty()) {
-      self->send(links.directory, Requests{std::move(envelope.lease_requests)});
+    if (links.replication && !envelope.register_messages.empty() &&
+        context.owner_nodes.contains(envelope.from)) {
+      self->send(links.replication,
+                 RegistersFrom{envelope.from, std::move(envelope.register_messages)});
+    }
+    if (links.replication && !envelope.lease_requests.empty()) {
+      self->send(links.replication, Requests{std::move(envelope.lease_requests)});
     }
     if (links.broker && !envelope.lease_answers.empty()) {
-      self->send(links.broker, Answers{std::move(envelope.lease_answers)});
+      self->send(links.broker, Answers{envelope.from, std::move(envelope.lease_answers)});
     }
-    if (links.directory) {
+    if (links.replication) {
       for (codec::OwnerQuery& query : envelope.owner_queries) {
-        self->send(links.directory, Asked{envelope.from, std::move(query)});
+        self->send(links.replication, Asked{envelope.from, std::move(query)});
       }
     }
     for (codec::OwnerReply& reply : envelope.owner_replies) {
@@ -154,6 +159,10 @@ CourierActor::behavior_type courier_behavior(CourierActor::stateful_pointer<Cour
       [courier](RequestsFor& requests) {
         auto& out = courier->outbox_for(requests.node).lease_requests;
         std::move(requests.all.begin(), requests.all.end(), std::back_inserter(out));
+      },
+      [courier](RegistersFor& registers) {
+        auto& out = courier->outbox_for(registers.node).register_messages;
+        std::move(registers.all.begin(), registers.all.end(), std::back_inserter(out));
       },
       [courier](LeaseAnswer& answer) {
         courier->outbox_for(answer.lessee.node).lease_answers.push_back(std::move(answer));

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "actors/messages.h"
@@ -36,7 +38,8 @@ class PeerBoard {
 struct CourierContext {
   codec::Hello self;
   std::uint64_t topology_version = 0;
-  Transport* transport = nullptr;  ///< outlives the courier
+  std::set<std::string> owner_nodes;  ///< of the topology: others have no part in registers
+  Transport* transport = nullptr;     ///< outlives the courier
   const Clock* clock = nullptr;
   telemetry::Log* log = nullptr;
   telemetry::Metrics* metrics = nullptr;

@@ -66,6 +66,7 @@ std::vector<codec::BucketDescription> describe_buckets(
 
 Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const RegisterId& reg,
                                     const regions::Placement& placement) {
+  if (reply.forbidden) return failure(ErrorCode::unsupported, "chaos", reply.error);
   if (!reply.error.empty()) return failure(ErrorCode::unavailable, "", reply.error);
   if (!reply.found) {
     return failure(ErrorCode::not_found, "customer",

@@ -25,8 +25,8 @@ std::vector<ownership::BucketView> merge_views(std::vector<ownership::BucketView
 std::vector<codec::BucketDescription> describe_buckets(
     const std::vector<ownership::BucketView>& views);
 
-/// The reply to a query about `reg`. `not_found` when nobody owned it, `unavailable` when the owner
-/// gave a reason.
+/// The reply to a query about `reg`. `not_found` when nobody owned it, `unsupported` when the owner
+/// is forbidden to do it, `unavailable` when it gave another reason.
 Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const RegisterId& reg,
                                     const regions::Placement& placement);
 

@@ -1,5 +1,7 @@
 #include "actors/desk.h"
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
@@ -12,8 +14,9 @@ using Answer = Result<OwnerDescription>;
 
 struct Desk {
   struct Open {
-    RegisterId reg;
-    std::string node;
+    codec::OwnerQuery query;
+    std::string node;        ///< asked last
+    std::uint32_t hops = 0;  ///< times that it was asked
     std::function<void(Answer)> done;
   };
 
@@ -23,23 +26,48 @@ struct Desk {
     const auto& replicas = placement->replicas(question.query.reg);
     if (replicas.empty()) return question.done(unavailable("no node owns this customer"));
     if (open.size() >= kMaxQuestions) return question.done(unavailable("too many questions wait"));
-    const std::string& node = replicas.front();
     const std::uint64_t id = ++last_id;
     question.query.id = id;
-    open[id] = {question.query.reg, node, std::move(question.done)};
+    Open& waiting = open[id];
+    waiting.query = std::move(question.query);
+    waiting.done = std::move(question.done);
     self->delayed_send(self, std::chrono::nanoseconds(kQueryDeadlineNs), TimerAtom::value, id);
-    Asked asked{node, std::move(question.query)};
-    if (node != links->node) {
-      if (links->courier) self->send(links->courier, std::move(asked));
-    } else if (links->directory) {
-      self->send(links->directory, std::move(asked));
+    send_to(replicas.front(), waiting);
+  }
+
+  void send_to(const std::string& node, Open& waiting) {
+    waiting.node = node;
+    ++waiting.hops;
+    self->delayed_send(self, std::chrono::nanoseconds(kNextReplicaNs), HopAtom::value,
+                       waiting.query.id, waiting.hops);
+    Asked asked{links->node, waiting.query};
+    if (node == links->node) {
+      if (links->replication) self->send(links->replication, std::move(asked));
+    } else if (links->courier) {
+      asked.node = node;
+      self->send(links->courier, std::move(asked));
     }
+  }
+
+  /// The reply did not come, or not from an owner.
+  void next_replica(std::uint64_t id, std::uint32_t hops) {
+    const auto found = open.find(id);
+    if (found == open.end() || found->second.hops != hops) return;
+    const auto& replicas = placement->replicas(found->second.query.reg);
+    const auto at = std::find(replicas.begin(), replicas.end(), found->second.node);
+    const bool last = at == replicas.end() || at + 1 == replicas.end();
+    send_to(last ? replicas.front() : *(at + 1), found->second);
   }
 
   void replied(const Replied& replied) {
     const auto found = open.find(replied.reply.id);
     if (found == open.end() || found->second.node != replied.node) return;
-    finish(replied.reply.id, read_reply(replied.reply, found->second.reg, *placement));
+    Open& waiting = found->second;
+    if (!replied.reply.not_owner) {
+      return finish(replied.reply.id, read_reply(replied.reply, waiting.query.reg, *placement));
+    }
+    const std::string& hint = replied.reply.owner_hint;
+    if (!hint.empty() && hint != replied.node && waiting.hops <= kMaxHops) send_to(hint, waiting);
   }
 
   void expired(std::uint64_t id) {
@@ -80,6 +108,7 @@ DeskActor::behavior_type desk_behavior(DeskActor::stateful_pointer<Desk> self, S
       [desk](Question& question) { desk->ask(question); },
       [desk](const Replied& replied) { desk->replied(replied); },
       [desk](TimerAtom, std::uint64_t id) { desk->expired(id); },
+      [desk](HopAtom, std::uint64_t id, std::uint32_t hops) { desk->next_replica(id, hops); },
       [desk](StopAtom) { desk->stop(); },
   };
 }

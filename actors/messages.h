@@ -19,10 +19,16 @@
 #include "src/codec/envelope.h"
 #include "src/model/ids.h"
 #include "src/model/lease.h"
+#include "src/ownership/host.h"
 #include "src/ownership/owner.h"
+#include "src/ownership/replica.h"
 #include "src/store/store.h"
 
 namespace weir::actors {
+
+/// Names of stored values; the first was an epoch of versions without replicas. For ever.
+inline constexpr const char* kOldEpochKey = "epoch";
+inline constexpr const char* kTopologyKey = "topology";
 
 struct Requests {
   std::vector<LeaseRequest> all;
@@ -32,30 +38,44 @@ struct RequestsFor {
   std::vector<LeaseRequest> all;
 };
 struct Answers {
+  std::string from;  ///< the node that says so
   std::vector<LeaseAnswer> all;
 };
 
-/// Store these, all or nothing, under versions of the writer's.
-struct CommitRecords {
-  RegisterId reg;
-  std::vector<std::pair<std::string, LedgerRecord>> records;  ///< by encoded bucket
+/// What the replicas of this node say to another's, and hear from it.
+struct RegistersFor {
+  std::string node;
+  std::vector<RegisterMessage> all;
 };
-struct Stored {
-  Status status;
+struct RegistersFrom {
+  std::string node;
+  std::vector<RegisterMessage> all;
 };
-struct LoadRecord {
-  RegisterId reg;
-  std::string bucket;
+
+/// Store these, each all or nothing, in their order.
+struct Writes {
+  std::vector<ownership::Replica::Write> all;
 };
-struct Loaded {
-  Result<std::optional<AgedRecord>> record;
+/// All that was in one write to the disk, in order.
+struct Written {
+  std::vector<std::uint64_t> tokens;
+  Status status;  ///< ErrorCode::unavailable: refused, and the disk is well
 };
-struct LoadCustomer {
-  RegisterId reg;
-  std::string customer;
+/// Store this value by its name; sent back when that is done.
+struct StoreMeta {
+  std::string name;
+  std::string value;
 };
-struct LoadedCustomer {
-  Result<std::vector<AgedRecord>> records;
+
+/// An event for an owner, and what it did in one step.
+struct ForOwner {
+  ownership::Owner::Event event;
+};
+struct OwnerDid {
+  ownership::OwnerKey key;
+  std::uint64_t activation = 0;
+  std::uint64_t seen = 0;  ///< events of the host that it had handled by then
+  ownership::Owner::Effects did;
 };
 
 /// Buckets of one customer as its owner sees them.
@@ -100,29 +120,31 @@ struct PeerNews {
 using WakeAtom = caf::atom_constant<caf::atom("wake")>;    // something is due
 using TimerAtom = caf::atom_constant<caf::atom("timer")>;  // a timer of one's own
 using FlushAtom = caf::atom_constant<caf::atom("flush")>;  // what has gathered goes now
-using OfferAtom = caf::atom_constant<caf::atom("offer")>;  // an owner would end
-using EndAtom = caf::atom_constant<caf::atom("end")>;      // it may, if it still would
-using StayAtom = caf::atom_constant<caf::atom("stay")>;    // it does not
 using DescribeAtom = caf::atom_constant<caf::atom("describe")>;
 using StopAtom = caf::atom_constant<caf::atom("stop")>;
 using EdgesAtom = caf::atom_constant<caf::atom("edges")>;
-using SyncAtom = caf::atom_constant<caf::atom("sync")>;
+using HopAtom = caf::atom_constant<caf::atom("hop")>;
 
 /// Stores; runs in a thread of its own.
 using WriterActor =
-    caf::typed_actor<caf::replies_to<CommitRecords>::with<Stored>,
-                     caf::replies_to<SyncAtom>::with<Stored>, caf::reacts_to<FlushAtom>>;
-/// Reads; runs in a thread of its own.
-using ReaderActor = caf::typed_actor<caf::replies_to<LoadRecord>::with<Loaded>,
-                                     caf::replies_to<LoadCustomer>::with<LoadedCustomer>>;
+    caf::typed_actor<caf::reacts_to<Writes>, caf::reacts_to<StoreMeta>, caf::reacts_to<FlushAtom>>;
 /// One customer's owner.
-using OwnerActor = caf::typed_actor<caf::reacts_to<LeaseRequest>, caf::reacts_to<Book>,
-                                    caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<EndAtom>,
+using OwnerActor = caf::typed_actor<caf::reacts_to<ForOwner>, caf::reacts_to<TimerAtom, Nanos>,
                                     caf::replies_to<DescribeAtom>::with<Views>>;
-/// All owners of this node.
-using DirectoryActor =
-    caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<Asked>, caf::reacts_to<Book>,
-                     caf::reacts_to<OfferAtom>, caf::reacts_to<StayAtom>, caf::reacts_to<StopAtom>>;
+/// A question, what is known of its reply, and the owner to ask, if it runs.
+struct Interview {
+  Asked question;
+  codec::OwnerReply reply;
+  OwnerActor owner;
+};
+/// Answers questions about customers; runs in a thread of its own.
+using ClerkActor = caf::typed_actor<caf::reacts_to<Interview>, caf::reacts_to<Book>>;
+/// All registers of this node.
+using ReplicationActor =
+    caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<RegistersFrom>,
+                     caf::reacts_to<OwnerDid>, caf::reacts_to<Written>, caf::reacts_to<StoreMeta>,
+                     caf::reacts_to<Asked>, caf::reacts_to<Book>, caf::reacts_to<TimerAtom, Nanos>,
+                     caf::reacts_to<DrainOrder>, caf::reacts_to<StopAtom>>;
 /// Between the limiter and the owners.
 using BrokerActor = caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
                                      caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
@@ -130,21 +152,22 @@ using BrokerActor = caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<Ti
                                      caf::reacts_to<PeerNews>, caf::reacts_to<DrainOrder>>;
 /// Between this node's actors and its peers.
 using CourierActor =
-    caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<LeaseAnswer>,
-                     caf::reacts_to<Asked>, caf::reacts_to<Replied>, caf::reacts_to<Frame>,
-                     caf::reacts_to<Link>, caf::reacts_to<FlushAtom>, caf::reacts_to<TimerAtom>>;
+    caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<RegistersFor>,
+                     caf::reacts_to<LeaseAnswer>, caf::reacts_to<Asked>, caf::reacts_to<Replied>,
+                     caf::reacts_to<Frame>, caf::reacts_to<Link>, caf::reacts_to<FlushAtom>,
+                     caf::reacts_to<TimerAtom>>;
 /// Questions of this node's server, until they are answered.
-using DeskActor =
-    caf::typed_actor<caf::reacts_to<Question>, caf::reacts_to<Replied>,
-                     caf::reacts_to<TimerAtom, std::uint64_t>, caf::reacts_to<StopAtom>>;
+using DeskActor = caf::typed_actor<
+    caf::reacts_to<Question>, caf::reacts_to<Replied>, caf::reacts_to<TimerAtom, std::uint64_t>,
+    caf::reacts_to<HopAtom, std::uint64_t, std::uint32_t>, caf::reacts_to<StopAtom>>;
 
 /// Who is who on this node. Written by node.cc before the first message, never afterwards; emptied
 /// by nobody, so every actor drops its reference when it ends. A missing actor is an empty handle.
 struct Links {
   std::string node;  ///< this one
   WriterActor writer;
-  ReaderActor reader;
-  DirectoryActor directory;
+  ClerkActor clerk;
+  ReplicationActor replication;
   BrokerActor broker;
   CourierActor courier;
   DeskActor desk;
@@ -158,6 +181,16 @@ void route(Self* self, const Links& links, LeaseAnswer answer) {
     if (links.broker) self->send(links.broker, std::move(answer));
   } else if (links.courier) {
     self->send(links.courier, std::move(answer));
+  }
+}
+
+/// Sends the reply to whoever asked: to this node's desk, or to another node's.
+template <typename Self>
+void reply_to(Self* self, const Links& links, const std::string& node, codec::OwnerReply reply) {
+  if (node == links.node) {
+    self->send(links.desk, Replied{node, std::move(reply)});
+  } else if (links.courier) {
+    self->send(links.courier, Replied{node, std::move(reply)});
   }
 }
 
@@ -196,13 +229,16 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::LeaseAnswer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Requests)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::RequestsFor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Answers)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::CommitRecords)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Stored)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::LoadRecord)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Loaded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::LoadCustomer)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::LoadedCustomer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::RegistersFor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::RegistersFrom)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Writes)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::StoreMeta)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::ForOwner)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::OwnerDid)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Interview)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Views)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::ownership::Host::OwnerStart)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Book)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Asked)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Replied)

@@ -1,26 +1,26 @@
 #include "actors/node.h"
 
-#include <atomic>
+#include <algorithm>
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
-#include <charconv>
+#include <set>
 #include <utility>
 
 #include "actors/broker.h"
 #include "actors/caf_transport.h"
+#include "actors/clerk.h"
 #include "actors/courier.h"
 #include "actors/desk.h"
-#include "actors/directory.h"
 #include "actors/messages.h"
+#include "actors/replication.h"
 #include "actors/store_writer.h"
 #include "regions/placement.h"
+#include "regions/topology_view.h"
 #include "src/telemetry/names.h"
 
 namespace weir::actors {
 namespace {
 
-/// Name of the stored epoch counter, a decimal number. For ever.
-constexpr std::string_view kEpochKey = "epoch";
 /// Threads that run actors; the writer, the reader and the middleman have their own.
 constexpr std::size_t kSchedulerThreads = 2;
 
@@ -38,27 +38,6 @@ class SystemConfig : public caf::actor_system_config {
     set("middleman.workers", std::size_t{0});
   }
 };
-
-/// One above the last, stored before it is used: no two processes on one store share an epoch
-/// (PROTOCOL B4).
-Result<std::uint64_t> next_epoch(store::Store& store) {
-  const auto last = store.read_meta(kEpochKey);
-  if (!last) return tl::unexpected<Error>(last.error());
-  std::uint64_t counter = 0;
-  if (last->has_value()) {
-    const std::string& text = **last;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), counter);
-    if (error != std::errc{} || end != text.data() + text.size() || counter == UINT64_MAX) {
-      return failure(ErrorCode::corrupt, "data", "the stored epoch is not a number");
-    }
-  }
-  store::WriteBatch batch;
-  batch.meta.emplace_back(kEpochKey, std::to_string(++counter));
-  if (const Status written = store.write(batch); !written) {
-    return tl::unexpected<Error>(written.error());
-  }
-  return counter;
-}
 
 std::uint64_t draw_incarnation(SeedSource& seeds) {
   std::uint64_t incarnation = 0;
@@ -96,9 +75,11 @@ struct Node::Impl {
 
   Status start(Book book);
   void stop();
-  void spawn_owners(const Book& book, const Epoch& epoch);
+  Status start_owning(const Book& book);
   Status open_transport();
   std::vector<TopologyNode> peers() const;
+  std::vector<std::string> owner_nodes() const;
+  Result<TopologyState> topology_state(const StoredRegisters& stored) const;
   codec::Hello hello() const;
   void collect_metrics(telemetry::MetricSink& sink) const;
 
@@ -108,7 +89,7 @@ struct Node::Impl {
   const regions::Placement placement;
   const bool networked;
   SystemConfig system_config;
-  std::atomic<std::uint64_t> owners_active{0};
+  const std::shared_ptr<OwnershipBoard> ownership = std::make_shared<OwnershipBoard>();
   const std::shared_ptr<WakeFlag> wake = std::make_shared<WakeFlag>(false);
   const std::shared_ptr<PeerBoard> board = std::make_shared<PeerBoard>();
   std::uint64_t collector = 0;
@@ -128,6 +109,27 @@ std::vector<TopologyNode> Node::Impl::peers() const {
   return others;
 }
 
+std::vector<std::string> Node::Impl::owner_nodes() const {
+  std::vector<std::string> names;
+  for (const TopologyRegion& region : config.topology.regions) {
+    for (const TopologyNode& node : region.nodes) names.push_back(node.name);
+  }
+  return names;
+}
+
+/// What the store has of it, or what the node's file says. A version that differs needs the joint
+/// phase, which nobody asks for yet.
+Result<TopologyState> Node::Impl::topology_state(const StoredRegisters& stored) const {
+  TopologyState state;
+  state.finished = {config.topology.version, config.topology_document, {}};
+  if (!stored.topology || *stored.topology == state) return state;
+  return failure(ErrorCode::unsupported, "topology",
+                 "this node's store follows version " +
+                     std::to_string(stored.topology->finished.version) +
+                     " of the topology, the file is another: changes of a topology are not served "
+                     "by this version of Weir");
+}
+
 codec::Hello Node::Impl::hello() const {
   return {config.name,
           incarnation,
@@ -141,12 +143,8 @@ codec::Hello Node::Impl::hello() const {
 Status Node::Impl::start(Book book) {
   links->node = config.name;
   links->desk = spawn_desk(system, links, placement);
-  Epoch epoch{0, config.name, incarnation};
   if (config.owner) {
-    const auto counter = next_epoch(*world.store);
-    if (!counter) return tl::unexpected<Error>(counter.error());
-    epoch.counter = *counter;
-    spawn_owners(book, epoch);
+    if (const Status owning = start_owning(book); !owning) return owning;
   }
   if (config.edge) {
     links->broker = spawn_broker(system, {world.limiter, world.clock, world.metrics, &placement,
@@ -158,28 +156,53 @@ Status Node::Impl::start(Book book) {
   if (links->broker) caf::anon_send(links->broker, WakeAtom::value);
   world.log->info("node started", {{"node", config.name},
                                    {"region", config.region},
-                                   {"epoch", to_string(epoch)},
+                                   {"incarnation", incarnation},
                                    {"cluster_port", transport == nullptr ? 0 : transport->port()}});
   return {};
 }
 
-void Node::Impl::spawn_owners(const Book& book, const Epoch& epoch) {
-  links->writer =
-      spawn_store_writer(system, {world.store, world.clock, world.log, world.metrics, epoch});
-  links->reader = spawn_store_reader(system, *world.store);
+Status Node::Impl::start_owning(const Book& book) {
+  auto stored = read_stored_registers(*world.store);
+  if (!stored) return tl::unexpected<Error>(stored.error());
+  const auto topology = topology_state(*stored);
+  if (!topology) return tl::unexpected<Error>(topology.error());
+  links->writer = spawn_store_writer(system, {world.store, world.log, links});
   ownership::OwnerConfig owners;
   owners.terms = config.terms;
   owners.max_clock_error_ns = config.max_clock_error_ns;
   owners.quiet_ns = config.quiet_ns;
-  DirectoryContext context;
-  context.owners =
-      std::make_shared<const OwnerContext>(OwnerContext{world.clock, owners, epoch, links});
+  const auto shared =
+      std::make_shared<const OwnerContext>(OwnerContext{world.clock, owners, links});
+  links->clerk = spawn_clerk(system, *world.store, shared, book);
+  ReplicationContext context;
+  context.owners = shared;
   context.placement = &placement;
+  context.store = world.store;
+  context.host.self = config.name;
+  context.host.incarnation = incarnation;
+  context.host.max_owners = config.most_owners != 0 ? config.most_owners : kMaxActiveOwners;
+  context.host.previous_number = world.store->previous_number();
+  context.store_number = stored->store_number;
+  context.states = std::move(stored->states);
+  context.topology = *topology;
+  context.topology_assumed = !stored->topology;
+  context.make_view =
+      [shape = config.topology, document = config.topology_document](
+          const TopologyState& state) -> Result<std::shared_ptr<const ownership::TopologyView>> {
+    auto view = regions::make_view(state, [&](const std::string& text) -> Result<Topology> {
+      if (text == document) return shape;
+      return failure(ErrorCode::unsupported, "topology", "not the one of this node's file");
+    });
+    if (!view) return tl::unexpected<Error>(view.error());
+    return std::shared_ptr<const ownership::TopologyView>(*view);
+  };
+  context.seed = world.seeds->next_seed();
   context.log = world.log;
-  context.active = &owners_active;
-  if (config.most_owners != 0) context.most_owners = config.most_owners;
+  context.metrics = world.metrics;
+  context.board = ownership;
   context.chaos = config.chaos;
-  links->directory = spawn_directory(system, context, book);
+  links->replication = spawn_replication(system, std::move(context), book);
+  return {};
 }
 
 Status Node::Impl::open_transport() {
@@ -193,8 +216,16 @@ Status Node::Impl::open_transport() {
     transport = own_transport.get();
   }
   if (transport == nullptr) return {};
-  links->courier = spawn_courier(system, {hello(), config.topology.version, transport, world.clock,
-                                          world.log, world.metrics, board, links});
+  const std::vector<std::string> owning = owner_nodes();
+  links->courier = spawn_courier(system, {hello(),
+                                          config.topology.version,
+                                          {owning.begin(), owning.end()},
+                                          transport,
+                                          world.clock,
+                                          world.log,
+                                          world.metrics,
+                                          board,
+                                          links});
   const CourierActor courier = links->courier;
   return transport->start({[courier](std::string from, std::string frame) {
                              caf::anon_send(courier, Frame{std::move(from), std::move(frame)});
@@ -220,25 +251,25 @@ void Node::Impl::stop() {
   }
   if (transport != nullptr) transport->stop();
   end(links->courier);
-  if (links->directory) {
-    waiter->send(links->directory, StopAtom::value);
-    waiter->wait_for(links->directory);
+  if (links->replication) {
+    waiter->send(links->replication, StopAtom::value);
+    waiter->wait_for(links->replication);
   }
   end(links->broker);
   end(links->writer);
-  end(links->reader);
+  end(links->clerk);
   links->desk = nullptr;
   links->courier = nullptr;
-  links->directory = nullptr;
+  links->replication = nullptr;
   links->broker = nullptr;
   links->writer = nullptr;
-  links->reader = nullptr;
+  links->clerk = nullptr;
 }
 
 void Node::Impl::collect_metrics(telemetry::MetricSink& sink) const {
   using telemetry::metric::kOwnersActive;
   using telemetry::metric::kOwnersDormant;
-  const std::uint64_t active = owners_active;
+  const std::uint64_t active = ownership->owners_active;
   sink.gauge(kOwnersActive.name, kOwnersActive.help, {}, static_cast<double>(active));
   if (world.store == nullptr) return;
   const std::uint64_t records = world.store->approximate_records();
@@ -264,7 +295,9 @@ void Node::wake_broker() {
 }
 
 void Node::set_book(std::shared_ptr<const ownership::LimitBook> book) {
-  if (impl_->links->directory) caf::anon_send(impl_->links->directory, Book(std::move(book)));
+  if (!impl_->links->replication) return;
+  caf::anon_send(impl_->links->replication, Book(book));
+  caf::anon_send(impl_->links->clerk, Book(std::move(book)));
 }
 
 void Node::describe(const RegisterId& reg, const std::string& customer, DescribeCallback done) {
@@ -288,22 +321,25 @@ Node::State Node::state() const {
   state.incarnation = impl_->incarnation;
   state.peers = std::move(posted.peers);
   state.live_edges = posted.live_edges;
-  state.owners_active = impl_->owners_active;
+  state.owners_active = impl_->ownership->owners_active;
   state.cluster_port = impl_->transport == nullptr ? 0 : impl_->transport->port();
-  for (std::uint32_t slot = 0; slot < kSlotCount; ++slot) {
-    const auto& replicas =
-        impl_->placement.replicas({RegisterId::Kind::global, {}, static_cast<Slot>(slot)});
-    if (!replicas.empty() && replicas.front() == impl_->config.name) ++state.slots_owned;
-  }
+  state.slots_owned = impl_->ownership->slots_owned;
+  state.registers_incomplete = impl_->ownership->registers_incomplete;
+  state.takeovers = impl_->ownership->takeovers;
+  state.store_failed = impl_->ownership->store_failed;
   return state;
 }
 
+bool Node::wait_settled(Nanos patience_ns) {
+  return !impl_->config.owner || impl_->ownership->wait_settled(patience_ns);
+}
+
 void Node::drain(Nanos deadline_ns, std::function<void()> done) {
-  if (impl_->links->broker) {
-    caf::anon_send(impl_->links->broker, DrainOrder{deadline_ns, std::move(done)});
-  } else {
-    done();
-  }
+  const Links& links = *impl_->links;
+  DrainOrder order{deadline_ns, std::move(done)};
+  if (links.broker) return caf::anon_send(links.broker, std::move(order));
+  if (links.replication) return caf::anon_send(links.replication, std::move(order));
+  order.done();
 }
 
 }  // namespace weir::actors

@@ -1,8 +1,7 @@
 // The actor system of one node behind a plain C++ face: src/server knows this header and no CAF.
 //
-//   edge::Limiter <-> broker ---- transport ----> directory -> owner (one per customer) -> store
-//   writer
-//                        \------- (same node) ------/              \-> store reader
+//   edge::Limiter <-> broker <-- transport --> replication <-> owner (one per customer)
+//                        \------ (same node) -----/    \-> store writer; replicas of other nodes
 //
 // Thread rule: every method may be called from any thread; callbacks run on an actor's thread and
 // must not block.
@@ -37,6 +36,7 @@ struct NodeConfig {
   bool owner = true;
   std::optional<Endpoint> listen;  ///< cluster port (0: any free one); nothing: a node on its own
   Topology topology;               ///< at least this node, when it owns
+  std::string topology_document;   ///< its text, the same at all nodes
   lease::LeaseTerms terms;
   Nanos quiet_ns = 2 * kSecond;            ///< OwnerConfig::quiet_ns
   Nanos max_clock_error_ns = 5 * kSecond;  ///< OwnerConfig::max_clock_error_ns
@@ -69,7 +69,7 @@ class Node {
     Transport* transport = nullptr;
   };
 
-  /// Takes a new epoch from the store (stored before any grant), listens, connects to its peers.
+  /// Reads the promises of its store, listens, connects to its peers.
   static Result<std::unique_ptr<Node>> start(NodeConfig config, World world,
                                              std::shared_ptr<const ownership::LimitBook> book);
   /// Stops without ceremony, as after `drain`.
@@ -91,13 +91,18 @@ class Node {
     std::uint64_t incarnation = 0;
     std::vector<PeerState> peers;
     std::uint64_t owners_active = 0;
-    std::uint32_t slots_owned = 0;  ///< of the global registers
+    std::uint32_t slots_owned = 0;           ///< of the global registers
+    std::uint32_t registers_incomplete = 0;  ///< owned here, but some replica does not vote
+    std::uint64_t takeovers = 0;             ///< registers taken after another node had owned them
+    bool store_failed = false;  ///< a write failed: this node owns nothing any more (C5)
     std::uint16_t cluster_port = 0;
     std::uint32_t live_edges = 1;
   };
   State state() const;
+  /// Waits until every register that this node replicates has an owner; false: not in time.
+  bool wait_settled(Nanos patience_ns);
 
-  /// Returns leases (through the limiter) and stores what is unstored, then calls `done`; at the
+  /// Returns leases (through the limiter) and hands its registers over, then calls `done`; at the
   /// latest at `deadline_ns` (boot clock).
   void drain(Nanos deadline_ns, std::function<void()> done);
 

@@ -1,15 +1,14 @@
 // The shell around ownership::Owner, one per (register, customer): messages and one timer become
-// events, effects become messages. What it owns is in the store; it may be killed at any moment.
-//
-// Only this activation can release what it computed (PROTOCOL B4): the writer answers the actor
-// that asked, and a dead one hears nothing.
+// events; what the owner did goes to the host, through the replication actor, which drops it when
+// this activation is over (PROTOCOL B4). What it owns is in the store; it may be killed at any
+// moment.
 #pragma once
 
 #include <memory>
 
 #include "actors/messages.h"
 #include "src/base/time.h"
-#include "src/ownership/owner.h"
+#include "src/ownership/host.h"
 
 namespace weir::actors {
 
@@ -17,7 +16,6 @@ namespace weir::actors {
 struct OwnerContext {
   const Clock* clock = nullptr;
   ownership::OwnerConfig config;
-  Epoch epoch;
   SharedLinks links;
 };
 
@@ -28,6 +26,6 @@ inline ownership::Instant instant(const Clock& clock) {
 }
 
 OwnerActor spawn_owner(caf::actor_system& system, std::shared_ptr<const OwnerContext> context,
-                       const RegisterId& reg, const Book& book);
+                       const ownership::Host::OwnerStart& start, const Book& book);
 
 }  // namespace weir::actors

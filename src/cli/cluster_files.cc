@@ -54,7 +54,12 @@ std::string yaml_quoted(const std::string& text) {
 }
 
 std::string topology_yaml(const std::vector<LocalNode>& nodes) {
-  std::string text = "version: 1\nreplicas: {count: 1, place: region}\nregions:\n";
+  const auto first = std::count_if(nodes.begin(), nodes.end(), [&](const LocalNode& node) {
+    return node.owner && node.region == nodes.front().region;
+  });
+  const int replicas = first >= kOwnersWanted ? kOwnersWanted : 1;
+  std::string text =
+      "version: 1\nreplicas: {count: " + std::to_string(replicas) + ", place: region}\nregions:\n";
   std::string region;
   for (const LocalNode& node : nodes) {
     if (!node.owner) continue;

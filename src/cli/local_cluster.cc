@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "src/base/limits.h"
 #include "src/base/random.h"
 #include "src/base/system_clock.h"
 #include "src/cli/client.h"
@@ -85,6 +86,17 @@ std::vector<std::string> unseen_members(const Endpoint& admin,
   return unseen;
 }
 
+/// Slots of scope global that the node behind `admin` owns; 0 when it does not say.
+std::int64_t slots_owned(const Endpoint& admin) {
+  const auto reply = http_get(admin, "/v1/status", kSecond);
+  if (!reply || reply->status != 200) return 0;
+  boost::system::error_code error;
+  const boost::json::value status = boost::json::parse(reply->body, error);
+  const auto* object = error ? nullptr : status.if_object();
+  const auto* slots = object == nullptr ? nullptr : object->if_contains("slots_owned");
+  return slots != nullptr && slots->is_int64() ? slots->get_int64() : 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LocalCluster>> LocalCluster::start(ClusterShape shape) {
@@ -96,6 +108,7 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(ClusterShape shape) {
   for (std::size_t i = 0; started && i < all.size(); ++i) started = cluster->spawn(i);
   if (started) started = cluster->wait_until_ready(all, deadline_ns);
   if (started) started = cluster->wait_until_connected(deadline_ns);
+  if (started) started = cluster->wait_until_owned(deadline_ns);
   if (!started) {
     cluster->keep_folder_ = true;
     return tl::unexpected(std::move(started).error());
@@ -285,6 +298,23 @@ Status LocalCluster::wait_until_connected(Nanos deadline_ns) {
     }
   }
   return {};
+}
+
+/// Every customer has an owner.
+Status LocalCluster::wait_until_owned(Nanos deadline_ns) {
+  while (true) {
+    std::int64_t owned = 0;
+    for (const LocalNode& node : nodes_) {
+      if (node.owner) owned += slots_owned(node.admin);
+    }
+    if (owned >= static_cast<std::int64_t>(kSlotCount)) return {};
+    if (Status go_on = check_given_up(); !go_on) return go_on;
+    if (now_ns() >= deadline_ns) {
+      return failure(ErrorCode::unavailable, nodes_.front().name,
+                     "not every customer has an owner in time; see " + nodes_.front().log);
+    }
+    pause_briefly();
+  }
 }
 
 void LocalCluster::forget(std::size_t index, int wait_status) {

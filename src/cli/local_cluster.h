@@ -92,6 +92,7 @@ class LocalCluster {
   Status spawn(std::size_t index);
   Status wait_until_ready(std::vector<std::size_t> indices, Nanos deadline_ns);
   Status wait_until_connected(Nanos deadline_ns);
+  Status wait_until_owned(Nanos deadline_ns);
   Status check_given_up() const;
   void reap();
   void forget(std::size_t index, int wait_status);

@@ -98,6 +98,9 @@ void fill(const OwnerReply& from, v1::OwnerReply& to) {
   for (std::size_t i = 0; i < std::min(from.buckets.size(), kMaxBucketsPerReply); ++i) {
     fill(from.buckets[i], *to.add_buckets());
   }
+  to.set_not_owner(from.not_owner);
+  to.set_owner_hint(from.owner_hint);
+  to.set_forbidden(from.forbidden);
 }
 
 void fill(const Hello& from, v1::Hello& to) {
@@ -252,6 +255,9 @@ OwnerReply take(v1::OwnerReply& from) {
   to.epoch = take(*from.mutable_epoch());
   to.buckets.reserve(static_cast<std::size_t>(from.buckets_size()));
   for (auto& bucket : *from.mutable_buckets()) to.buckets.push_back(take(bucket));
+  to.not_owner = from.not_owner();
+  to.owner_hint = std::move(*from.mutable_owner_hint());
+  to.forbidden = from.forbidden();
   return to;
 }
 

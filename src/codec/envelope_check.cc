@@ -91,6 +91,7 @@ Status check(const v1::BucketDescription& bucket) {
 Status check(const v1::OwnerReply& reply) {
   if (reply.error().size() > kMaxReplyErrorBytes) return corrupt("error", "is too long");
   if (auto status = check_name("node", reply.node(), true); !status) return status;
+  if (auto status = check_name("owner_hint", reply.owner_hint(), true); !status) return status;
   if (auto status = check_name("epoch.node", reply.epoch().node(), true); !status) return status;
   if (static_cast<std::size_t>(reply.buckets_size()) > kMaxBucketsPerReply) {
     return corrupt("buckets", "are too many");

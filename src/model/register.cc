@@ -6,7 +6,6 @@ namespace weir {
 namespace {
 
 constexpr std::uint64_t kFormat = 1;
-constexpr std::string_view kMetaPrefix = "register/";
 
 void append_text(std::string& out, std::string_view text) {
   append_varint(out, text.size());
@@ -139,15 +138,15 @@ std::size_t record_bytes(const std::string& bucket, const LedgerRecord& ledger) 
 }
 
 std::string meta_key(const RegisterId& reg) {
-  std::string key(kMetaPrefix);
+  std::string key(kRegisterMetaPrefix);
   key += std::to_string(static_cast<int>(reg.kind));
   key += "/" + std::to_string(reg.slot) + "/" + reg.region;
   return key;
 }
 
 std::optional<RegisterId> register_of_meta_key(std::string_view key) {
-  if (!key.starts_with(kMetaPrefix)) return std::nullopt;
-  key.remove_prefix(kMetaPrefix.size());
+  if (!key.starts_with(kRegisterMetaPrefix)) return std::nullopt;
+  key.remove_prefix(kRegisterMetaPrefix.size());
   if (key.size() < 4 || key[0] < '1' || key[0] > '4' || key[1] != '/') return std::nullopt;
   RegisterId reg;
   reg.kind = static_cast<RegisterId::Kind>(key[0] - '0');

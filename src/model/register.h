@@ -316,6 +316,7 @@ Result<RegisterState> decode_register_state(std::string_view bytes);
 
 /// The key of a register in a store's meta values: "register/" and the register; parsed back by the
 /// second.
+inline constexpr std::string_view kRegisterMetaPrefix = "register/";
 std::string meta_key(const RegisterId& reg);
 std::optional<RegisterId> register_of_meta_key(std::string_view key);
 

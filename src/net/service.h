@@ -11,7 +11,12 @@
 
 namespace weir::net {
 
-enum class Readiness { serving, draining, no_policy };
+enum class Readiness {
+  serving,
+  draining,
+  no_policy,
+  store_failed,  ///< checks are answered, by other nodes' owners; this one should be replaced
+};
 
 /// Answers checks. Thread-safe; called from every HTTP thread.
 class CheckService {

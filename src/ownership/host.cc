@@ -12,12 +12,6 @@ namespace {
 /// A node that has not been heard for so many suspicion times is sent nothing that wants an answer.
 constexpr Nanos kSilentAfterSuspicions = 2;
 
-std::string customer_of(std::string_view bucket) {
-  const auto length = take_varint(bucket);
-  if (!length || *length > bucket.size()) return {};
-  return std::string(bucket.substr(0, *length));
-}
-
 }  // namespace
 
 Host::Host(HostConfig config, Replica replica, TopologyState topology, bool assumed,
@@ -72,6 +66,12 @@ const Seat* Host::seat(const RegisterId& reg) const {
 bool Host::owns(const RegisterId& reg) const { return owned_.contains(reg); }
 
 void Host::requeue(Place& place) {
+  if (place.seat.trying() != place.trying) {
+    place.trying = place.seat.trying();
+    place.trying ? ++trying_ : --trying_;
+  }
+  if (place.seat.phase() != Seat::Phase::idle) place.waits = false;
+  if (place.waits) return;
   const Nanos deadline_ns = place.seat.next_deadline();
   if (deadline_ns == place.queued_ns) return;
   if (place.queued_ns != kForever) queue_.erase({place.queued_ns, &place});
@@ -237,8 +237,11 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
       [&](const auto& what) {
         using T = std::decay_t<decltype(what)>;
         if constexpr (std::is_same_v<T, Prepare>) {
-          serve(what.reg, now_ns);
+          const auto place = serve(what.reg, now_ns);
           replica_.prepare(from, what, did);
+          if (place != places_.end() && replica_.state(what.reg).promise == what.epoch) {
+            place->second.promised_ns = now_ns;
+          }
         } else if constexpr (std::is_same_v<T, Read>) {
           replica_.read(from, what, did);
         } else if constexpr (std::is_same_v<T, Accept>) {
@@ -283,6 +286,12 @@ void Host::on_poll(const std::string& from, const Poll& poll, Nanos now_ns) {
     const bool named = claim.counter == reply.highest.counter && claim.node == reply.highest.node;
     reply.misses = !fresh || !named;
     if (!reply.misses) reply.owner = claim.node;
+    // Somebody else is about to own it: two who try at once only depose each other.
+    const auto place = places_.find(poll.reg);
+    if (place != places_.end() && reply.highest.node != from &&
+        now_ns - place->second.promised_ns < config_.seat.attempt_ns) {
+      reply.misses = false;
+    }
   }
   route(from, reply);
 }
@@ -398,18 +407,40 @@ void Host::find_stale_claims(Nanos now_ns) {
   }
 }
 
-void Host::tick(Nanos now_ns, Effects& out) {
-  number_store(out);
-  find_stale_claims(now_ns);
+/// Those whose turn to try has come, and those whose deadline has.
+std::vector<Host::Places::value_type*> Host::due(Nanos now_ns) {
   std::vector<Places::value_type*> due;
+  for (std::size_t free = kMaxAttempts - std::min(trying_, kMaxAttempts); free > 0; --free) {
+    while (!waiting_.empty() && !waiting_.front()->waits) waiting_.pop_front();
+    if (waiting_.empty()) break;
+    waiting_.front()->waits = false;
+    due.push_back(&*places_.find(waiting_.front()->seat.reg()));
+    waiting_.pop_front();
+  }
   for (const auto& [deadline_ns, place] : queue_) {
     if (deadline_ns > now_ns || due.size() >= kMaxSeatsPerTick) break;
     due.push_back(&*places_.find(place->seat.reg()));
   }
+  return due;
+}
+
+void Host::tick(Nanos now_ns, Effects& out) {
+  number_store(out);
+  find_stale_claims(now_ns);
   start_moves(now_ns, out);
-  for (Places::value_type* place : due) {
+  for (Places::value_type* place : due(now_ns)) {
+    Seat& seat = place->second.seat;
+    if (seat.phase() == Seat::Phase::idle && trying_ >= kMaxAttempts) {
+      place->second.waits = true;
+      waiting_.push_back(&place->second);
+      if (place->second.queued_ns != kForever) {
+        queue_.erase({place->second.queued_ns, &place->second});
+        place->second.queued_ns = kForever;
+      }
+      continue;
+    }
     Seat::Effects did;
-    place->second.seat.tick(claim_of(place->first), known_, now_ns, did);
+    seat.tick(claim_of(place->first), known_, now_ns, did);
     take_seat(*place, std::move(did), now_ns, out);
   }
   move_customers(now_ns, out);
@@ -420,6 +451,7 @@ void Host::tick(Nanos now_ns, Effects& out) {
 }
 
 Nanos Host::next_deadline() const {
+  if (!waiting_.empty() && trying_ < kMaxAttempts) return INT64_MIN / 2;
   Nanos next_ns = add_saturating(beaten_ns_, config_.beat_every_ns);
   if (!to_move_.empty()) next_ns = std::min(next_ns, add_saturating(moves_ns_, kMovesEveryNs));
   if (told_generation_ != generation_) {
@@ -430,76 +462,6 @@ Nanos Host::next_deadline() const {
     next_ns = std::min(next_ns, add_saturating(peer.beat_ns, config_.seat.suspicion_ns));
   }
   return queue_.empty() ? next_ns : std::min(next_ns, queue_.begin()->first);
-}
-
-LeaseAnswer Host::refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const {
-  LeaseAnswer answer;
-  answer.bucket = request.bucket;
-  answer.lessee = request.lessee;
-  answer.sequence = request.sequence;
-  answer.status = status;
-  answer.owner_hint = std::move(hint);
-  return answer;
-}
-
-/// Whoever does not own says who should: the owner it knows, or nobody. While a register has no
-/// owner its replicas keep the requests for whoever of them wins.
-void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out) {
-  const auto place = serve(request.reg, now_ns);
-  if (place == places_.end() || !place->second.seat.active()) {
-    std::string owner = owner_of(request.reg, now_ns);
-    if (place != places_.end() && owner.empty() && !leaving_) return hold(request, now_ns, out);
-    out.answers.push_back(refusal(request, LeaseStatus::not_owner, std::move(owner)));
-    return;
-  }
-  const OwnerKey key{request.reg, customer_of(request.bucket)};
-  if (leaves(key)) {
-    out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
-    return;
-  }
-  auto running = owners_.find(key);
-  if (running == owners_.end()) {
-    if (owners_.size() >= config_.max_owners) {
-      out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
-      return;
-    }
-    running = owners_.emplace(key, Running{++activations_, {}}).first;
-    out.owners.push_back(OwnerStart{key, running->second.activation, place->second.seat.epoch(),
-                                    generation_of(request.reg)});
-  }
-  out.owners.push_back(OwnerEvent{key, running->second.activation, Owner::Requested{request}});
-}
-
-void Host::hold(const LeaseRequest& request, Nanos now_ns, Effects& out) {
-  std::vector<Held>& waiting = held_[request.reg];
-  for (Held& held : waiting) {
-    if (held.request.bucket != request.bucket || held.request.lessee != request.lessee) continue;
-    if (held.request.sequence <= request.sequence) held = {request, now_ns};
-    return;
-  }
-  if (held_count_ >= kMaxHeldRequests) {
-    out.answers.push_back(refusal(request, LeaseStatus::not_owner, {}));
-    return;
-  }
-  ++held_count_;
-  waiting.push_back({request, now_ns});
-}
-
-/// The register has an owner again, here or elsewhere.
-void Host::answer_held(const RegisterId& reg, Nanos now_ns, Effects& out) {
-  if (held_.empty() || owner_of(reg, now_ns).empty()) return;
-  const auto waiting = held_.extract(reg);
-  if (!waiting) return;
-  held_count_ -= waiting.mapped().size();
-  for (const Held& held : waiting.mapped()) lease_request(held.request, now_ns, out);
-}
-
-void Host::drop_held(Nanos now_ns) {
-  for (auto it = held_.begin(); it != held_.end();) {
-    held_count_ -= std::erase_if(
-        it->second, [&](const Held& held) { return now_ns - held.since_ns >= kHoldRequestNs; });
-    it = it->second.empty() ? held_.erase(it) : std::next(it);
-  }
 }
 
 void Host::owner_did(const OwnerKey& key, std::uint64_t activation, Owner::Effects&& did,
@@ -527,6 +489,18 @@ void Host::owner_did(const OwnerKey& key, std::uint64_t activation, Owner::Effec
   }
   take_seat(place, std::move(seat_did), now_ns, out);
   drain(now_ns, out);
+}
+
+std::size_t Host::registers_incomplete() const {
+  return static_cast<std::size_t>(std::count_if(
+      owned_.begin(), owned_.end(),
+      [this](const auto& owned) { return !places_.at(owned.first).seat.complete(); }));
+}
+
+std::optional<std::uint64_t> Host::activation_of(const OwnerKey& key) const {
+  const auto running = owners_.find(key);
+  if (running == owners_.end()) return std::nullopt;
+  return running->second.activation;
 }
 
 void Host::owner_died(const OwnerKey& key, std::uint64_t activation) {

@@ -52,6 +52,9 @@ inline constexpr std::size_t kMaxSeatsPerTick = 1024;
 /// Registers that are promised anew at the same time while a topology version is under way.
 inline constexpr std::size_t kMovesAtOnce = 32;
 inline constexpr Nanos kMovesEveryNs = 5 * kMillisecond;
+/// Most seats that try at once; the others wait their turn. More would only wait for each other in
+/// the queues of disks and links, until their attempts are over.
+inline constexpr std::size_t kMaxAttempts = 256;
 /// Most requests that wait for their register's next owner; a further one is answered `not_owner`.
 inline constexpr std::size_t kMaxHeldRequests = 65'536;
 /// So long they wait; their edges have asked again by then.
@@ -135,9 +138,13 @@ class Host {
 
   bool owns(const RegisterId& reg) const;
   std::size_t registers_owned() const { return owned_.size(); }
+  /// Owned registers of which some member does not vote, or has not been heard since.
+  std::size_t registers_incomplete() const;
   /// Registers that became this node's after another node had claimed them.
   std::uint64_t takeovers() const { return takeovers_; }
   std::size_t owners() const { return owners_.size(); }
+  /// Of a customer's owner; nothing: it does not run.
+  std::optional<std::uint64_t> activation_of(const OwnerKey& key) const;
   const Replica& replica() const { return replica_; }
   const Seat* seat(const RegisterId& reg) const;
   /// Who claims a register, as far as is known here; empty: nobody.
@@ -158,9 +165,12 @@ class Host {
   /// One register that this node serves.
   struct Place {
     Seat seat;
-    std::uint32_t number = 0;     ///< in order of creation
-    Nanos queued_ns = kForever;   ///< its key in queue_; kForever: not in it
-    std::string last_owner = {};  ///< of the other nodes; empty: none seen yet
+    std::uint32_t number = 0;           ///< in order of creation
+    Nanos queued_ns = kForever;         ///< its key in queue_; kForever: not in it
+    bool trying = false;                ///< counted in trying_
+    bool waits = false;                 ///< in waiting_: it would try
+    Nanos promised_ns = INT64_MIN / 2;  ///< when the replica here last promised
+    std::string last_owner = {};        ///< of the other nodes; empty: none seen yet
   };
   struct Earlier {
     bool operator()(const std::pair<Nanos, const Place*>& a,
@@ -213,6 +223,7 @@ class Host {
   void find_stale_claims(Nanos now_ns);
   void wake(const RegisterId& reg, Nanos now_ns);
   void wake_owned(Nanos now_ns);
+  std::vector<Places::value_type*> due(Nanos now_ns);
   void requeue(Place& place);
   void send_beats(Nanos now_ns, Effects& out);
   Seat::Claim claim_of(const RegisterId& reg) const;
@@ -273,7 +284,9 @@ class Host {
   Random random_;
   Places places_;
   std::set<std::pair<Nanos, Place*>, Earlier> queue_;  ///< by the seats' deadlines
-  std::map<RegisterId, std::uint64_t> owned_;          ///< active seats: their epochs' counters
+  std::deque<Place*> waiting_;                         ///< for their turn to try
+  std::size_t trying_ = 0;
+  std::map<RegisterId, std::uint64_t> owned_;  ///< active seats: their epochs' counters
   std::map<std::string, Peer> peers_;
   /// Who claims a register, with the counter; mostly one.
   std::map<RegisterId, std::vector<std::pair<std::string, std::uint64_t>>> claims_;

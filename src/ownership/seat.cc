@@ -132,7 +132,9 @@ void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos n
 Nanos Seat::missed_at(const Claim& claim) const {
   const auto rank = static_cast<Nanos>(rank_of(self_));
   if (claim.node.empty() || claim.node == self_) {
-    return add_saturating(unclaimed_since_ns_, config_.stagger_ns * rank);
+    // The first in rank has all of the suspicion time to start, beside thousands of others.
+    const Nanos waits_ns = rank == 0 ? 0 : config_.suspicion_ns + config_.stagger_ns * rank;
+    return add_saturating(unclaimed_since_ns_, waits_ns);
   }
   const Nanos better = rank_of(claim.node) < rank_of(self_) ? 1 : 0;
   return add_saturating(claim.renewed_ns,

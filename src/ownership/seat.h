@@ -137,6 +137,9 @@ class Seat {
   const Epoch& epoch() const { return epoch_; }
   const Quorums& quorums() const { return quorums_; }
   bool active() const { return phase_ == Phase::active; }
+  /// Every member has promised and votes: there is nothing left to ask of it.
+  bool complete() const;
+  bool trying() const { return phase_ != Phase::active && phase_ != Phase::idle; }
   /// Replicas that do not vote yet, for `status`.
   std::vector<std::string> learners() const;
 
@@ -217,7 +220,6 @@ class Seat {
   bool bound_by_majority() const;
   void send_begin(Effects& out);
   std::set<std::string> voters() const;
-  bool complete() const;
   void become_active(Nanos now_ns, Effects& out);
   void flush(Nanos now_ns, Effects& out);
   void send_commit(Nanos now_ns, Effects& out);

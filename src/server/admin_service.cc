@@ -213,10 +213,10 @@ void NodeAdminService::kill_owner(const AdminRequest& request, Completion done) 
   }
   parts_.node->kill_owner(
       check->customer, [customer = check->customer, done = std::move(done)](Status killed) {
-        if (!killed) {
-          done(error_response(killed.error()));
-          return;
+        if (!killed && killed.error().code == ErrorCode::unsupported) {
+          return done(error_response(403, "forbidden", "chaos", killed.error().message));
         }
+        if (!killed) return done(error_response(killed.error()));
         AdminResponse response;
         response.body = json::serialize(json::object{{"customer", customer}, {"killed", true}});
         done(std::move(response));

@@ -29,6 +29,8 @@ namespace {
 namespace metric = telemetry::metric;
 
 constexpr const char* kRegionAlone = "local";
+/// So long a start waits until every customer has an owner. Then it goes on: an edge has its use.
+constexpr Nanos kSettleNs = 3 * kSecond;
 /// Of the time to drain, what requests that have begun may take, and what is kept for the end: once
 /// for the disk, once for stopping everything. The rest is for leases.
 constexpr Nanos kFinishRequestsNs = 4 * kSecond;
@@ -108,6 +110,9 @@ actors::NodeConfig actor_config(const config::NodeConfig& config, const Topology
   node.owner = config.roles.owner;
   if (!config.topology.empty()) node.listen = config.listen.cluster;
   node.topology = topology;
+  if (!config.topology.empty()) {
+    node.topology_document = config::read_file(config.topology).value.value_or("");
+  }
   node.terms.ttl_ns = config.lease_ttl_ns;
   node.terms.slew_permille = static_cast<std::uint32_t>(config.clock_slew_permille);
   node.max_clock_error_ns = config.max_clock_error_ns;
@@ -172,7 +177,9 @@ struct Server::Impl {
 
 net::Readiness Server::Impl::readiness() const {
   if (draining.load(std::memory_order_acquire)) return net::Readiness::draining;
-  return policy.has_policy() ? net::Readiness::serving : net::Readiness::no_policy;
+  if (!policy.has_policy()) return net::Readiness::no_policy;
+  const bool failed = node != nullptr && node->state().store_failed;
+  return failed ? net::Readiness::store_failed : net::Readiness::serving;
 }
 
 Status Server::Impl::start() {
@@ -211,6 +218,9 @@ Status Server::Impl::start_actors() {
   if (!started) return tl::unexpected(std::move(started).error());
   node = *std::move(started);
   broker.store(node.get());
+  if (!node->wait_settled(kSettleNs)) {
+    world.log->warn("not every customer has an owner yet: too few replicas are heard");
+  }
   addresses.cluster_port = node->state().cluster_port;
   return {};
 }

@@ -111,6 +111,8 @@ const char* to_string(net::Readiness readiness) {
       return "draining";
     case net::Readiness::no_policy:
       return "no_policy";
+    case net::Readiness::store_failed:
+      return "store_failed";
   }
   return "unknown";
 }
@@ -144,6 +146,7 @@ std::string status_json(const StatusFacts& facts) {
       {"members", members_json(facts)},
       {"live_edges", facts.node.live_edges},
       {"slots_owned", facts.node.slots_owned},
+      {"registers_incomplete", facts.node.registers_incomplete},
       {"owners_active", facts.node.owners_active},
       {"owners_dormant", facts.owners_dormant},
       {"buckets", facts.buckets},

@@ -113,4 +113,11 @@ Result<std::optional<std::string>> FaultyStore::read_meta(std::string_view key) 
   return inner_->read_meta(key);
 }
 
+Result<std::vector<std::pair<std::string, std::string>>> FaultyStore::read_metas(
+    std::string_view prefix) const {
+  const Status ready = before_read("metas " + std::string(prefix));
+  if (!ready) return tl::unexpected(ready.error());
+  return inner_->read_metas(prefix);
+}
+
 }  // namespace weir::store

@@ -61,6 +61,8 @@ class FaultyStore final : public Store {
   Result<std::vector<AgedRecord>> read_register(const RegisterId& reg, std::string_view after,
                                                 std::size_t most) const override;
   Result<std::optional<std::string>> read_meta(std::string_view key) const override;
+  Result<std::vector<std::pair<std::string, std::string>>> read_metas(
+      std::string_view prefix) const override;
   std::uint64_t incarnation() const override { return inner_->incarnation(); }
   bool amnesic() const override { return inner_->amnesic(); }
   std::uint32_t previous_number() const override { return inner_->previous_number(); }

@@ -106,6 +106,17 @@ Result<std::optional<std::string>> MemoryStore::read_meta(std::string_view key) 
   return value_in(meta_, key);
 }
 
+Result<std::vector<std::pair<std::string, std::string>>> MemoryStore::read_metas(
+    std::string_view prefix) const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::pair<std::string, std::string>> found;
+  for (auto at = meta_.lower_bound(prefix); at != meta_.end(); ++at) {
+    if (!at->first.starts_with(prefix)) break;
+    found.push_back(*at);
+  }
+  return found;
+}
+
 std::uint64_t MemoryStore::incarnation() const {
   const std::shared_lock lock(mutex_);
   return incarnation_;

@@ -39,6 +39,8 @@ class MemoryStore final : public Store, public Rewindable {
   Result<std::vector<AgedRecord>> read_register(const RegisterId& reg, std::string_view after,
                                                 std::size_t most) const override;
   Result<std::optional<std::string>> read_meta(std::string_view key) const override;
+  Result<std::vector<std::pair<std::string, std::string>>> read_metas(
+      std::string_view prefix) const override;
   std::uint64_t incarnation() const override;
   std::uint64_t approximate_records() const override;
 

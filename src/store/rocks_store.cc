@@ -147,6 +147,8 @@ class RocksStore final : public Store {
   Result<std::vector<AgedRecord>> read_register(const RegisterId& reg, std::string_view after,
                                                 std::size_t most) const override;
   Result<std::optional<std::string>> read_meta(std::string_view key) const override;
+  Result<std::vector<std::pair<std::string, std::string>>> read_metas(
+      std::string_view prefix) const override;
   std::uint64_t incarnation() const override { return incarnation_; }
   bool amnesic() const override { return amnesic_; }
   std::uint32_t previous_number() const override { return previous_number_; }
@@ -408,6 +410,24 @@ Result<std::vector<AgedRecord>> RocksStore::read_register(const RegisterId& reg,
 
 Result<std::optional<std::string>> RocksStore::read_meta(std::string_view key) const {
   return get(meta_key(key));
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> RocksStore::read_metas(
+    std::string_view prefix) const {
+  const std::string start = meta_key(prefix);
+  rocksdb::ReadOptions in_order;
+  in_order.total_order_seek = true;
+  const std::unique_ptr<rocksdb::Iterator> position(db_->NewIterator(in_order));
+  std::vector<std::pair<std::string, std::string>> found;
+  for (position->Seek(start); position->Valid(); position->Next()) {
+    const std::string_view key = view(position->key());
+    if (!key.starts_with(start)) break;
+    found.emplace_back(key.substr(start.size() - prefix.size()), view(position->value()));
+  }
+  if (!position->status().ok()) {
+    return cannot("read from " + options_.folder, position->status());
+  }
+  return found;
 }
 
 std::uint64_t RocksStore::approximate_records() const {

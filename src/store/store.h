@@ -63,6 +63,9 @@ class Store {
                                                         std::size_t most) const = 0;
 
   virtual Result<std::optional<std::string>> read_meta(std::string_view key) const = 0;
+  /// All whose names start so, in the order of the names.
+  virtual Result<std::vector<std::pair<std::string, std::string>>> read_metas(
+      std::string_view prefix) const = 0;
 
   /// Random, made when the store's folder was created, and anew after amnesia (PROTOCOL C1).
   virtual std::uint64_t incarnation() const = 0;

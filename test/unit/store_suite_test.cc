@@ -72,6 +72,10 @@ class Borrowed final : public Store {
   Result<std::optional<std::string>> read_meta(std::string_view key) const override {
     return lender_.read_meta(key);
   }
+  Result<std::vector<std::pair<std::string, std::string>>> read_metas(
+      std::string_view prefix) const override {
+    return lender_.read_metas(prefix);
+  }
   std::uint64_t incarnation() const override { return lender_.incarnation(); }
   std::uint64_t approximate_records() const override { return lender_.approximate_records(); }
 

@@ -1,0 +1,88 @@
+// What a host does with the requests of edges: to the owner, to the next one, or back.
+
+#include <utility>
+
+#include "src/ownership/host.h"
+
+namespace weir::ownership {
+namespace {
+
+std::string customer_of(std::string_view bucket) {
+  const auto length = take_varint(bucket);
+  if (!length || *length > bucket.size()) return {};
+  return std::string(bucket.substr(0, *length));
+}
+
+}  // namespace
+
+LeaseAnswer Host::refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const {
+  LeaseAnswer answer;
+  answer.bucket = request.bucket;
+  answer.lessee = request.lessee;
+  answer.sequence = request.sequence;
+  answer.status = status;
+  answer.owner_hint = std::move(hint);
+  return answer;
+}
+
+/// Whoever does not own says who should: the owner it knows, or nobody. While a register has no
+/// owner its replicas keep the requests for whoever of them wins.
+void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out) {
+  const auto place = serve(request.reg, now_ns);
+  if (place == places_.end() || !place->second.seat.active()) {
+    std::string owner = owner_of(request.reg, now_ns);
+    if (place != places_.end() && owner.empty() && !leaving_) return hold(request, now_ns, out);
+    out.answers.push_back(refusal(request, LeaseStatus::not_owner, std::move(owner)));
+    return;
+  }
+  const OwnerKey key{request.reg, customer_of(request.bucket)};
+  if (leaves(key)) {
+    out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
+    return;
+  }
+  auto running = owners_.find(key);
+  if (running == owners_.end()) {
+    if (owners_.size() >= config_.max_owners) {
+      out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
+      return;
+    }
+    running = owners_.emplace(key, Running{++activations_, {}}).first;
+    out.owners.push_back(OwnerStart{key, running->second.activation, place->second.seat.epoch(),
+                                    generation_of(request.reg)});
+  }
+  out.owners.push_back(OwnerEvent{key, running->second.activation, Owner::Requested{request}});
+}
+
+void Host::hold(const LeaseRequest& request, Nanos now_ns, Effects& out) {
+  std::vector<Held>& waiting = held_[request.reg];
+  for (Held& held : waiting) {
+    if (held.request.bucket != request.bucket || held.request.lessee != request.lessee) continue;
+    if (held.request.sequence <= request.sequence) held = {request, now_ns};
+    return;
+  }
+  if (held_count_ >= kMaxHeldRequests) {
+    out.answers.push_back(refusal(request, LeaseStatus::not_owner, {}));
+    return;
+  }
+  ++held_count_;
+  waiting.push_back({request, now_ns});
+}
+
+/// The register has an owner again, here or elsewhere.
+void Host::answer_held(const RegisterId& reg, Nanos now_ns, Effects& out) {
+  if (held_.empty() || owner_of(reg, now_ns).empty()) return;
+  const auto waiting = held_.extract(reg);
+  if (!waiting) return;
+  held_count_ -= waiting.mapped().size();
+  for (const Held& held : waiting.mapped()) lease_request(held.request, now_ns, out);
+}
+
+void Host::drop_held(Nanos now_ns) {
+  for (auto it = held_.begin(); it != held_.end();) {
+    held_count_ -= std::erase_if(
+        it->second, [&](const Held& held) { return now_ns - held.since_ns >= kHoldRequestNs; });
+    it = it->second.empty() ? held_.erase(it) : std::next(it);
+  }
+}
+
+}  // namespace weir::ownership

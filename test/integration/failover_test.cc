@@ -1,0 +1,133 @@
+// Goal: nodes with three replicas die, freeze and lose their disks, and nobody is admitted too
+// much. Method: real processes, load on all nodes under `on_unreachable: deny`, the promise judged
+// over the whole history of what clients saw; what a killed node's own clients saw is no failure of
+// the others.
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "test/integration/fixture.h"
+
+namespace weir::test {
+namespace {
+
+constexpr LimitNumbers kLimit{100, 200, kSecond};
+constexpr const char* kPolicy =
+    "version: 1\nlimits:\n  - {name: api, scope: global, rate: 200/s, burst: 100, "
+    "on_unreachable: deny}\n";
+
+int kills() { return long_run() ? 10 : 3; }
+Nanos load_ns() { return (long_run() ? 40 : 12) * kSecond; }
+
+class FailOver : public ClusterTest {
+ protected:
+  void SetUp() override {
+    ClusterTest::SetUp();
+    ASSERT_NO_FATAL_FAILURE(start(2, 5, kPolicy, quick_disk()));
+  }
+
+  /// The node that owns `acme`, as a living one sees it.
+  std::string owner() const {
+    std::string name;
+    EXPECT_TRUE(eventually([&] {
+      for (const cli::LocalNode& each : cluster_->nodes()) {
+        if (each.pid != 0 && name.empty()) {
+          name = ask(each.admin, "GET", "/v1/owners/acme").word("node");
+        }
+      }
+      return !name.empty();
+    }));
+    return name;
+  }
+
+  /// The time from `since_ns` to the first check that a lease granted after it allows at an edge
+  /// that is no owner.
+  Nanos next_grant(Nanos since_ns) const {
+    EXPECT_TRUE(eventually(
+        [&] { return check(node(4).http, "acme-" + std::to_string(since_ns)).allowed(); }));
+    return now_ns() - since_ns;
+  }
+
+  static bool asked(const History& history, int node) {
+    return std::any_of(history.begin(), history.end(),
+                       [node](const CheckRecord& one) { return one.node == node; });
+  }
+};
+
+/// What failed at nodes that lived all the time.
+std::int64_t failed_at_living(const History& history, const std::vector<bool>& died) {
+  return std::count_if(history.begin(), history.end(), [&](const CheckRecord& one) {
+    return one.verdict == Verdict::failed && !died[static_cast<std::size_t>(one.node)];
+  });
+}
+
+TEST_F(FailOver, KilledOwnersAreSucceededAndNothingIsGrantedTwice) {
+  Load load(load_of(http(), 200, 4, load_ns()));
+  std::vector<bool> died(cluster_->nodes().size(), false);
+  for (int i = 1; i <= kills(); ++i) {
+    ASSERT_TRUE(load.wait_for_permille(1000 * i / (kills() + 1)));
+    const std::string name = owner();
+    for (std::size_t at = 0; at < died.size(); ++at) {
+      if (node(at).name == name) died[at] = true;
+    }
+    const Nanos killed_ns = now_ns();
+    ASSERT_TRUE(cluster_->kill(name, SIGKILL));
+    std::string next;
+    EXPECT_TRUE(eventually([&] {
+      next = ask(node(4).admin, "GET", "/v1/owners/acme").word("node");
+      return !next.empty() && next != name;
+    }));
+    std::cout << "killed " << name << ", " << next << " owns after "
+              << (now_ns() - killed_ns) / kMillisecond << " ms\n";
+    ASSERT_TRUE(cluster_->restart(name));
+  }
+  const History history = load.finish();
+  expect_bound(history, kLimit, "owning nodes killed");
+  EXPECT_EQ(failed_at_living(history, died), 0) << testing::PrintToString(load.complaints());
+  EXPECT_GT(metric_of_all("weir_takeovers_total"), 0);
+}
+
+TEST_F(FailOver, AFrozenOwnerGrantsNothingThatItsSuccessorDoesNotKnowOf) {
+  LoadShape shape = load_of(http(), 200, 4, load_ns());
+  const std::string name = owner();
+  std::erase_if(shape.nodes,
+                [&](const Endpoint& each) { return each == cluster_->find(name)->http; });
+  Load load(shape);
+  ASSERT_TRUE(load.wait_for_permille(300));
+  ASSERT_TRUE(cluster_->kill(name, SIGSTOP));
+  ASSERT_TRUE(load.wait_for_permille(700));
+  ASSERT_TRUE(cluster_->kill(name, SIGCONT));
+  const History history = load.finish();
+  expect_bound(history, kLimit, "owner frozen");
+  EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
+}
+
+TEST_F(FailOver, AWipedNodeLearnsAndVotesAgain) {
+  // A customer who has nothing left, whatever becomes of the disks: one after the other is lost.
+  ASSERT_NO_FATAL_FAILURE(spend(node(4).http, "warm", {}, 1));
+  Load load(load_of(http(), 200, 4, load_ns()));
+  std::vector<bool> died{true, true, true, false, false};
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(load.wait_for_permille(static_cast<std::int64_t>(250 * (i + 1))));
+    ASSERT_TRUE(cluster_->kill(node(i).name, SIGKILL));
+    std::filesystem::remove_all(node(i).data);
+    ASSERT_TRUE(cluster_->restart(node(i).name));
+    // With two of three stores lost at once nobody could own: it votes before the next is wiped.
+    EXPECT_TRUE(eventually([&] {
+      return std::all_of(cluster_->nodes().begin(), cluster_->nodes().begin() + 3,
+                         [&](const cli::LocalNode& each) {
+                           const auto now = status(each);
+                           return now.contains("slots_owned") && now.at("slots_owned") != 0 &&
+                                  now.at("registers_incomplete") == 0;
+                         });
+    }));
+  }
+  const History history = load.finish();
+  expect_bound(history, kLimit, "disks lost one after the other");
+  EXPECT_EQ(failed_at_living(history, died), 0) << testing::PrintToString(load.complaints());
+}
+
+}  // namespace
+}  // namespace weir::test
