@@ -25,6 +25,9 @@ struct Broker {
     std::map<std::string, std::vector<LeaseRequest>> by_node;
     for (LeaseRequest& request : requests) {
       tally.sent(request, now_ns);
+      if (const auto key = decode_bucket_key(request.bucket)) {
+        request.reg = shape->placement().register_for(key->scope, key->region, key->customer);
+      }
       const std::string& node = router->target(request.reg, now_ns);
       if (!node.empty()) by_node[node].push_back(std::move(request));
     }
@@ -48,7 +51,7 @@ struct Broker {
     const auto key = decode_bucket_key(what.bucket);
     if (!key) return;
     const Nanos now_ns = context.clock->boot_ns();
-    const RegisterId reg = context.placement->register_for(key->scope, key->region, key->customer);
+    const RegisterId reg = shape->placement().register_for(key->scope, key->region, key->customer);
     if (what.status == LeaseStatus::not_owner) {
       if (router->redirected(reg, from, what.owner_hint, now_ns)) {
         context.limiter->ask_again_now(what);
@@ -84,13 +87,35 @@ struct Broker {
     const Nanos change_ns = std::abs(peer.round_trip_ns - told_ns);
     if (change_ns < kNotableRoundTripNs || change_ns < told_ns / 4) return;
     told_ns = peer.round_trip_ns;
-    for (const RegisterId& reg : context.registers) {
+    for (const RegisterId& reg : registers) {
       const auto owner = owners.find(reg);
-      const auto& replicas = context.placement->replicas(reg);
+      const auto& replicas = shape->placement().replicas(reg);
       const bool theirs = owner != owners.end()
                               ? owner->second == peer.node
                               : !replicas.empty() && replicas.front() == peer.node;
       if (theirs) context.limiter->set_round_trip(reg, told_ns);
+    }
+  }
+
+  /// Other replica sets: guesses start anew. The registers are those that this edge may ask.
+  void follow(std::shared_ptr<const Shape> changed) {
+    shape = std::move(changed);
+    const auto replicas = [kept = shape](const RegisterId& reg) -> const std::vector<std::string>& {
+      return kept->placement().replicas(reg);
+    };
+    if (router) {
+      router->reset(replicas);
+    } else {
+      router.emplace(replicas);
+    }
+    registers.clear();
+    for (std::uint32_t slot = 0; slot < kSlotCount; ++slot) {
+      const auto number = static_cast<Slot>(slot);
+      registers.push_back({RegisterId::Kind::global, {}, number});
+      registers.push_back({RegisterId::Kind::region, context.region, number});
+    }
+    for (const auto& [customer, region] : shape->view->topology().pins) {
+      registers.push_back({RegisterId::Kind::pin, region, slot_of(customer)});
     }
   }
 
@@ -112,7 +137,9 @@ struct Broker {
   Timer timer;
   RequestTally tally;
   std::optional<edge::Router> router;
-  std::map<RegisterId, std::string> owners;                          ///< who spoke last as such
+  std::shared_ptr<const Shape> shape;
+  std::vector<RegisterId> registers;         ///< whose round trip this edge may want to know
+  std::map<RegisterId, std::string> owners;  ///< who spoke last as such
   std::map<std::string, telemetry::Counter*, std::less<>> counters;  ///< by result
   std::map<std::string, Nanos> round_trips;                          ///< as told to the limiter
   std::optional<DrainOrder> drain;
@@ -122,10 +149,7 @@ BrokerActor::behavior_type broker_behavior(BrokerActor::stateful_pointer<Broker>
                                            const BrokerContext& context) {
   Broker* broker = &self->state;
   broker->context = context;
-  broker->router.emplace(
-      [placement = context.placement](const RegisterId& reg) -> const std::vector<std::string>& {
-        return placement->replicas(reg);
-      });
+  broker->follow(context.shape->read());
   return {
       [broker](WakeAtom) { broker->collect(); },
       [broker](TimerAtom, Nanos at_ns) {
@@ -141,6 +165,7 @@ BrokerActor::behavior_type broker_behavior(BrokerActor::stateful_pointer<Broker>
       },
       [broker](EdgesAtom, std::uint32_t count) { broker->context.limiter->set_live_edges(count); },
       [broker](const PeerNews& news) { broker->news(news.state); },
+      [broker](const ShapeNews& news) { broker->follow(news); },
       [broker](DrainOrder& order) { broker->begin_drain(order); },
   };
 }

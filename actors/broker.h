@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "actors/messages.h"
-#include "regions/placement.h"
 #include "src/edge/limiter.h"
 #include "src/telemetry/metrics.h"
 
@@ -25,8 +24,8 @@ struct BrokerContext {
   edge::Limiter* limiter = nullptr;
   const Clock* clock = nullptr;
   telemetry::Metrics* metrics = nullptr;
-  const regions::Placement* placement = nullptr;
-  std::vector<RegisterId> registers;  ///< whose round trip this edge may want to know
+  std::shared_ptr<const ShapeBoard> shape;
+  std::string region;  ///< of this edge
   std::shared_ptr<WakeFlag> wake;
   SharedLinks links;
 };

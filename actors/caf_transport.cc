@@ -37,11 +37,13 @@ class DialledSocket {
   int descriptor_;
 };
 using SharedSocket = std::shared_ptr<DialledSocket>;
+using SharedDials = std::shared_ptr<const std::vector<TopologyNode>>;
 
 }  // namespace
 }  // namespace weir::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::SharedSocket)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::SharedDials)
 
 namespace weir::actors {
 namespace {
@@ -52,10 +54,12 @@ using DialAtom = caf::atom_constant<caf::atom("dial")>;
 using DialedAtom = caf::atom_constant<caf::atom("dialed")>;
 using SeverAtom = caf::atom_constant<caf::atom("sever")>;
 
-using GatewayActor = caf::typed_actor<
-    caf::reacts_to<FrameAtom, std::string, std::uint64_t, std::string>,
-    caf::reacts_to<SendAtom, std::string, std::string>, caf::reacts_to<DialAtom, std::string>,
-    caf::reacts_to<DialedAtom, std::string, SharedSocket>, caf::reacts_to<SeverAtom, std::string>>;
+using GatewayActor =
+    caf::typed_actor<caf::reacts_to<FrameAtom, std::string, std::uint64_t, std::string>,
+                     caf::reacts_to<SendAtom, std::string, std::string>,
+                     caf::reacts_to<DialAtom, std::string>,
+                     caf::reacts_to<DialedAtom, std::string, SharedSocket>,
+                     caf::reacts_to<SeverAtom, std::string>, caf::reacts_to<SharedDials>>;
 
 /// How long a peer may take for CAF's handshake once the connection stands.
 constexpr std::chrono::seconds kHandshakeTime{2};
@@ -94,10 +98,21 @@ struct Gateway {
     dropped = no_link;
     random = Random(config.seed);
     basp = self->system().middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-    for (const TopologyNode& node : config.dials) {
-      dials[node.name].endpoint = node.cluster;
-      self->send(self, DialAtom::value, node.name);
+    set_dials(config.dials);
+  }
+
+  void set_dials(const std::vector<TopologyNode>& nodes) {
+    std::map<std::string, Dial> wanted;
+    for (const TopologyNode& node : nodes) {
+      if (node.name == config.name) continue;
+      const auto known = dials.find(node.name);
+      const bool same = known != dials.end() && known->second.endpoint == node.cluster;
+      Dial& dial = wanted[node.name];
+      if (same) dial = known->second;
+      dial.endpoint = node.cluster;
+      if (!same) self->send(self, DialAtom::value, node.name);
     }
+    dials = std::move(wanted);
   }
 
   void receive(std::string& from, std::uint64_t incarnation, std::string& frame) {
@@ -115,6 +130,7 @@ struct Gateway {
         found->second.incarnation = incarnation;
       }
     }
+    if (found == routes.end()) name_route(sender);
     if (found == routes.end()) {
       if (routes.size() >= kMaxPeers) {
         dropped->add();
@@ -128,6 +144,17 @@ struct Gateway {
       self->monitor(sender);
     }
     events.frame(std::move(from), std::move(frame));
+  }
+
+  /// A node that was dialled by its address alone has said its name.
+  void name_route(const GatewayActor& sender) {
+    for (auto it = routes.begin(); it != routes.end(); ++it) {
+      if (!it->first.starts_with(kJoinPrefix)) continue;
+      if (it->second.handle.address() != sender.address()) continue;
+      events.link(it->first, false);
+      routes.erase(it);
+      return;
+    }
   }
 
   bool was_replaced(const std::string& node, std::uint64_t incarnation) const {
@@ -155,6 +182,9 @@ struct Gateway {
     if (routes.erase(node) == 0) return;
     events.link(node, false);
     dial_later(node);
+    for (const auto& [name, dial] : dials) {
+      if (name.starts_with(kJoinPrefix)) self->send(self, DialAtom::value, name);
+    }
   }
 
   void send(const std::string& node, std::string& frame) {
@@ -198,7 +228,9 @@ struct Gateway {
   }
 
   void dialed(const std::string& node, DialledSocket& dialled) {
-    Dial& dial = dials.at(node);
+    const auto found = dials.find(node);
+    if (found == dials.end()) return;
+    Dial& dial = found->second;
     const int socket = dialled.release();
     if (socket < 0) {
       dial.under_way = false;
@@ -211,7 +243,7 @@ struct Gateway {
         .then(
             [this, node](const caf::node_id&, const caf::strong_actor_ptr& gateway,
                          const std::set<std::string>&) {
-              dials.at(node).under_way = false;
+              end_dial(node);
               if (routes.contains(node)) return;
               if (!gateway) return dial_later(node);
               add_route(node, {caf::actor_cast<GatewayActor>(gateway), 0});
@@ -220,9 +252,14 @@ struct Gateway {
               close_connection(self->system(), basp, [handle](caf::io::basp_broker&) {
                 return caf::optional<caf::io::connection_handle>(handle);
               });
-              dials.at(node).under_way = false;
+              end_dial(node);
               dial_later(node);
             });
+  }
+
+  void end_dial(const std::string& node) {
+    const auto found = dials.find(node);
+    if (found != dials.end()) found->second.under_way = false;
   }
 
   void dial_later(const std::string& node) {
@@ -264,6 +301,7 @@ GatewayActor::behavior_type gateway_behavior(GatewayActor::stateful_pointer<Gate
         gateway.dialed(node, *socket);
       },
       [&gateway](SeverAtom, const std::string& node) { gateway.sever(node); },
+      [&gateway](const SharedDials& dials) { gateway.set_dials(*dials); },
   };
 }
 
@@ -321,6 +359,11 @@ void CafTransport::send(const std::string& node, std::string frame) {
 
 void CafTransport::sever(const std::string& node) {
   caf::anon_send(impl_->gateway, SeverAtom::value, node);
+}
+
+void CafTransport::set_dials(std::vector<TopologyNode> nodes) {
+  caf::anon_send(impl_->gateway,
+                 std::make_shared<const std::vector<TopologyNode>>(std::move(nodes)));
 }
 
 std::uint16_t CafTransport::port() const { return impl_->port; }

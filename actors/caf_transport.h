@@ -27,6 +27,10 @@ inline constexpr Nanos kLastRedialNs = 1 * kSecond;
 /// Most peers with a link at one node; a further one's frames are dropped.
 inline constexpr std::size_t kMaxPeers = 4096;
 
+/// What the names of nodes begin with that are dialled by their addresses alone (`join`): no node
+/// may be called so. Their own names come with their first frames.
+inline constexpr const char* kJoinPrefix = "join:";
+
 struct CafTransportConfig {
   std::string name;                 ///< of this node
   std::uint64_t incarnation = 0;    ///< of this process
@@ -45,6 +49,7 @@ class CafTransport final : public Transport {
   void stop() override;
   void send(const std::string& node, std::string frame) override;
   void sever(const std::string& node) override;
+  void set_dials(std::vector<TopologyNode> nodes) override;
   std::uint16_t port() const override;
 
  private:

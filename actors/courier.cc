@@ -26,7 +26,8 @@ struct Courier {
 
   void begin(const CourierContext& with) {
     context = with;
-    peers.emplace(with.self, with.topology_version);
+    shape = context.shape->read();
+    peers.emplace(with.self, shape->state.finished.version);
     tick_later();
   }
 
@@ -67,7 +68,10 @@ struct Courier {
     const bool known = peers->on_frame(*envelope, now(), turn);
     conclude(turn);
     if (!known) return dropped("stranger").add();
-    if (envelope->heartbeat) tell_round_trip(*peers->find(frame.from));
+    if (envelope->heartbeat) {
+      tell_round_trip(*peers->find(frame.from));
+      tell_shape(*peers->find(frame.from), envelope->topology_version);
+    }
     dispatch(*envelope);
   }
 
@@ -80,10 +84,15 @@ struct Courier {
     std::erase_if(envelope.lease_answers, [&](const LeaseAnswer& answer) {
       return answer.lessee.node != context.self.node;
     });
-    if (links.replication && !envelope.register_messages.empty() &&
-        context.owner_nodes.contains(envelope.from)) {
-      self->send(links.replication,
-                 RegistersFrom{envelope.from, std::move(envelope.register_messages)});
+    // Edges have no part in registers.
+    const PeerState* peer = peers->find(envelope.from);
+    if (!envelope.register_messages.empty() && peer != nullptr && peer->owner) {
+      if (links.replication) {
+        self->send(links.replication,
+                   RegistersFrom{envelope.from, std::move(envelope.register_messages)});
+      } else {
+        learn_shape(envelope.register_messages);
+      }
     }
     if (links.replication && !envelope.lease_requests.empty()) {
       self->send(links.replication, Requests{std::move(envelope.lease_requests)});
@@ -99,6 +108,46 @@ struct Courier {
     for (codec::OwnerReply& reply : envelope.owner_replies) {
       self->send(links.desk, Replied{envelope.from, std::move(reply)});
     }
+  }
+
+  /// An edge that goes by an earlier version hears of this one. Owners tell each other.
+  void tell_shape(const PeerState& peer, std::uint64_t version) {
+    if (!context.links->replication || !shape->committed || peer.owner) return;
+    if (version >= shape->state.finished.version) return;
+    outbox_for(peer.node).register_messages.emplace_back(TopologyNews{shape->state});
+  }
+
+  /// At a node that only asks.
+  void learn_shape(const std::vector<RegisterMessage>& messages) {
+    for (const RegisterMessage& message : messages) {
+      const auto* news = std::get_if<TopologyNews>(&message);
+      if (news == nullptr) continue;
+      if (shape->committed && news->state.stage() <= shape->state.stage()) continue;
+      auto view = regions::make_view(news->state, context.parse_topology);
+      if (!view) {
+        context.log->warn("the topology that a peer tells cannot be used",
+                          {{"error", view.error().message}});
+        continue;
+      }
+      const auto changed = std::make_shared<const Shape>(Shape{news->state, true, *view});
+      context.shape->post(changed);
+      if (context.links->broker) self->send(context.links->broker, ShapeNews(changed));
+      context.log->info("topology", {{"version", news->state.finished.version}});
+      follow(changed);
+    }
+  }
+
+  void follow(std::shared_ptr<const Shape> changed) {
+    shape = std::move(changed);
+    peers->set_topology_version(shape->state.finished.version);
+    std::vector<TopologyNode> dials;
+    for (const std::string& name : shape->view->owner_nodes()) {
+      const TopologyNode* node = shape->view->topology().find_node(name);
+      const auto next = shape->view->next();
+      if (node == nullptr && next) node = next->find_node(name);
+      if (node != nullptr && name != context.self.node) dials.push_back(*node);
+    }
+    context.transport->set_dials(std::move(dials));
   }
 
   void tell_round_trip(const PeerState& peer) {
@@ -147,6 +196,7 @@ struct Courier {
 
   CourierActor::pointer self;
   CourierContext context;
+  std::shared_ptr<const Shape> shape;
   std::optional<PeerTable> peers;
   std::map<std::string, codec::Envelope> outbox;  ///< by node
 };
@@ -175,6 +225,7 @@ CourierActor::behavior_type courier_behavior(CourierActor::stateful_pointer<Cour
       },
       [courier](const Frame& frame) { courier->receive(frame); },
       [courier](const Link& link) { courier->link(link); },
+      [courier](const ShapeNews& news) { courier->follow(news); },
       [courier](FlushAtom) { courier->flush(); },
       [courier](TimerAtom) { courier->tick(); },
   };

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -37,9 +36,9 @@ class PeerBoard {
 
 struct CourierContext {
   codec::Hello self;
-  std::uint64_t topology_version = 0;
-  std::set<std::string> owner_nodes;  ///< of the topology: others have no part in registers
-  Transport* transport = nullptr;     ///< outlives the courier
+  std::shared_ptr<ShapeBoard> shape;
+  regions::ParseTopology parse_topology;
+  Transport* transport = nullptr;  ///< outlives the courier
   const Clock* clock = nullptr;
   telemetry::Log* log = nullptr;
   telemetry::Metrics* metrics = nullptr;

@@ -23,7 +23,8 @@ struct Desk {
   explicit Desk(DeskActor::pointer self_pointer) : self(self_pointer) {}
 
   void ask(Question& question) {
-    const auto& replicas = placement->replicas(question.query.reg);
+    const auto shape = board->read();
+    const auto& replicas = shape->placement().replicas(question.query.reg);
     if (replicas.empty()) return question.done(unavailable("no node owns this customer"));
     if (open.size() >= kMaxQuestions) return question.done(unavailable("too many questions wait"));
     const std::uint64_t id = ++last_id;
@@ -53,7 +54,8 @@ struct Desk {
   void next_replica(std::uint64_t id, std::uint32_t hops) {
     const auto found = open.find(id);
     if (found == open.end() || found->second.hops != hops) return;
-    const auto& replicas = placement->replicas(found->second.query.reg);
+    const auto shape = board->read();
+    const auto& replicas = shape->placement().replicas(found->second.query.reg);
     const auto at = std::find(replicas.begin(), replicas.end(), found->second.node);
     const bool last = at == replicas.end() || at + 1 == replicas.end();
     send_to(last ? replicas.front() : *(at + 1), found->second);
@@ -64,7 +66,8 @@ struct Desk {
     if (found == open.end() || found->second.node != replied.node) return;
     Open& waiting = found->second;
     if (!replied.reply.not_owner) {
-      return finish(replied.reply.id, read_reply(replied.reply, waiting.query.reg, *placement));
+      return finish(replied.reply.id,
+                    read_reply(replied.reply, waiting.query.reg, board->read()->placement()));
     }
     const std::string& hint = replied.reply.owner_hint;
     if (!hint.empty() && hint != replied.node && waiting.hops <= kMaxHops) send_to(hint, waiting);
@@ -94,16 +97,16 @@ struct Desk {
 
   DeskActor::pointer self;
   SharedLinks links;
-  const regions::Placement* placement = nullptr;
+  std::shared_ptr<const ShapeBoard> board;
   std::map<std::uint64_t, Open> open;  ///< by the query's id
   std::uint64_t last_id = 0;
 };
 
 DeskActor::behavior_type desk_behavior(DeskActor::stateful_pointer<Desk> self, SharedLinks links,
-                                       const regions::Placement* placement) {
+                                       std::shared_ptr<const ShapeBoard> board) {
   Desk* desk = &self->state;
   desk->links = std::move(links);
-  desk->placement = placement;
+  desk->board = std::move(board);
   return {
       [desk](Question& question) { desk->ask(question); },
       [desk](const Replied& replied) { desk->replied(replied); },
@@ -116,8 +119,8 @@ DeskActor::behavior_type desk_behavior(DeskActor::stateful_pointer<Desk> self, S
 }  // namespace
 
 DeskActor spawn_desk(caf::actor_system& system, SharedLinks links,
-                     const regions::Placement& placement) {
-  return system.spawn(desk_behavior, std::move(links), &placement);
+                     std::shared_ptr<const ShapeBoard> shape) {
+  return system.spawn(desk_behavior, std::move(links), std::move(shape));
 }
 
 }  // namespace weir::actors

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "actors/messages.h"
-#include "regions/placement.h"
 
 namespace weir::actors {
 
@@ -16,6 +15,6 @@ inline constexpr Nanos kNextReplicaNs = 200 * kMillisecond;
 inline constexpr std::uint32_t kMaxHops = 4;
 
 DeskActor spawn_desk(caf::actor_system& system, SharedLinks links,
-                     const regions::Placement& placement);
+                     std::shared_ptr<const ShapeBoard> shape);
 
 }  // namespace weir::actors

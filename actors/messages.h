@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "actors/node.h"
+#include "actors/shape.h"
 #include "actors/transport.h"
 #include "src/codec/envelope.h"
 #include "src/model/ids.h"
@@ -83,6 +84,8 @@ struct Views {
   std::vector<ownership::BucketView> buckets;
 };
 using Book = std::shared_ptr<const ownership::LimitBook>;
+/// The cluster's shape has changed; the board has it already.
+using ShapeNews = std::shared_ptr<const Shape>;
 
 /// A question for an owner of this node; the answer goes to the courier when `node` is another one,
 /// else to this node's desk.
@@ -99,6 +102,12 @@ struct Replied {
 struct Question {
   codec::OwnerQuery query;
   std::function<void(Result<OwnerDescription>)> done;
+};
+/// An operator's word that majorities are destroyed, to this node (PROTOCOL C4).
+struct RecoverOrder {
+  std::uint64_t version = 0;
+  std::string document;
+  std::function<void(Status)> done;
 };
 struct DrainOrder {
   Nanos deadline_ns = 0;
@@ -144,18 +153,20 @@ using ReplicationActor =
     caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<RegistersFrom>,
                      caf::reacts_to<OwnerDid>, caf::reacts_to<Written>, caf::reacts_to<StoreMeta>,
                      caf::reacts_to<Asked>, caf::reacts_to<Book>, caf::reacts_to<TimerAtom, Nanos>,
-                     caf::reacts_to<DrainOrder>, caf::reacts_to<StopAtom>>;
+                     caf::reacts_to<DrainOrder>, caf::reacts_to<RecoverOrder>,
+                     caf::reacts_to<StopAtom>>;
 /// Between the limiter and the owners.
-using BrokerActor = caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
-                                     caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
-                                     caf::reacts_to<EdgesAtom, std::uint32_t>,
-                                     caf::reacts_to<PeerNews>, caf::reacts_to<DrainOrder>>;
+using BrokerActor =
+    caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
+                     caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
+                     caf::reacts_to<EdgesAtom, std::uint32_t>, caf::reacts_to<PeerNews>,
+                     caf::reacts_to<ShapeNews>, caf::reacts_to<DrainOrder>>;
 /// Between this node's actors and its peers.
 using CourierActor =
     caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<RegistersFor>,
                      caf::reacts_to<LeaseAnswer>, caf::reacts_to<Asked>, caf::reacts_to<Replied>,
-                     caf::reacts_to<Frame>, caf::reacts_to<Link>, caf::reacts_to<FlushAtom>,
-                     caf::reacts_to<TimerAtom>>;
+                     caf::reacts_to<Frame>, caf::reacts_to<Link>, caf::reacts_to<ShapeNews>,
+                     caf::reacts_to<FlushAtom>, caf::reacts_to<TimerAtom>>;
 /// Questions of this node's server, until they are answered.
 using DeskActor = caf::typed_actor<
     caf::reacts_to<Question>, caf::reacts_to<Replied>, caf::reacts_to<TimerAtom, std::uint64_t>,
@@ -226,6 +237,8 @@ class Timer {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::LeaseRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::LeaseAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::ShapeNews)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::RecoverOrder)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Requests)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::RequestsFor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Answers)

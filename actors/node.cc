@@ -45,20 +45,6 @@ std::uint64_t draw_incarnation(SeedSource& seeds) {
   return incarnation;
 }
 
-/// The registers that an edge of `region` may ask.
-std::vector<RegisterId> registers_of(const NodeConfig& config) {
-  std::vector<RegisterId> registers;
-  for (std::uint32_t slot = 0; slot < kSlotCount; ++slot) {
-    const auto number = static_cast<Slot>(slot);
-    registers.push_back({RegisterId::Kind::global, {}, number});
-    registers.push_back({RegisterId::Kind::region, config.region, number});
-  }
-  for (const auto& [customer, region] : config.topology.pins) {
-    registers.push_back({RegisterId::Kind::pin, region, slot_of(customer)});
-  }
-  return registers;
-}
-
 }  // namespace
 
 struct Node::Impl {
@@ -66,8 +52,8 @@ struct Node::Impl {
       : config(std::move(with)),
         world(in),
         incarnation(draw_incarnation(*in.seeds)),
-        placement(config.topology),
-        networked(in.transport == nullptr && (config.listen || !peers().empty())),
+        shape(std::make_shared<ShapeBoard>(shape_of_file())),
+        networked(in.transport == nullptr && (config.listen || !dials().empty())),
         system_config(networked),
         system(system_config) {}
 
@@ -77,16 +63,17 @@ struct Node::Impl {
   void stop();
   Status start_owning(const Book& book);
   Status open_transport();
-  std::vector<TopologyNode> peers() const;
-  std::vector<std::string> owner_nodes() const;
-  Result<TopologyState> topology_state(const StoredRegisters& stored) const;
+  std::vector<TopologyNode> dials() const;
+  std::shared_ptr<const Shape> shape_of_file() const;
+  Status take_stored_shape(const StoredRegisters& stored);
+  Result<Topology> parse(const std::string& document) const;
   codec::Hello hello() const;
   void collect_metrics(telemetry::MetricSink& sink) const;
 
   const NodeConfig config;
   const World world;
   const std::uint64_t incarnation;
-  const regions::Placement placement;
+  const std::shared_ptr<ShapeBoard> shape;
   const bool networked;
   SystemConfig system_config;
   const std::shared_ptr<OwnershipBoard> ownership = std::make_shared<OwnershipBoard>();
@@ -99,35 +86,57 @@ struct Node::Impl {
   std::shared_ptr<Links> links = std::make_shared<Links>();
 };
 
-std::vector<TopologyNode> Node::Impl::peers() const {
+/// Whom to keep links to: the owner nodes, or, as long as they are not known, whoever is at the
+/// addresses to begin with.
+std::vector<TopologyNode> Node::Impl::dials() const {
+  const auto now = shape->read();
   std::vector<TopologyNode> others;
-  for (const TopologyRegion& region : config.topology.regions) {
+  for (const TopologyRegion& region : now->view->topology().regions) {
     for (const TopologyNode& node : region.nodes) {
       if (node.name != config.name) others.push_back(node);
     }
   }
+  if (!now->view->owner_nodes().empty()) return others;
+  for (const Endpoint& endpoint : config.join) {
+    others.push_back({kJoinPrefix + to_string(endpoint), "", endpoint});
+  }
   return others;
 }
 
-std::vector<std::string> Node::Impl::owner_nodes() const {
-  std::vector<std::string> names;
-  for (const TopologyRegion& region : config.topology.regions) {
-    for (const TopologyNode& node : region.nodes) names.push_back(node.name);
-  }
-  return names;
+Result<Topology> Node::Impl::parse(const std::string& document) const {
+  if (document == config.topology_document) return config.topology;
+  if (config.parse_topology) return config.parse_topology(document);
+  return failure(ErrorCode::unsupported, "topology", "this node reads no other one");
 }
 
-/// What the store has of it, or what the node's file says. A version that differs needs the joint
-/// phase, which nobody asks for yet.
-Result<TopologyState> Node::Impl::topology_state(const StoredRegisters& stored) const {
+std::shared_ptr<const Shape> Node::Impl::shape_of_file() const {
   TopologyState state;
-  state.finished = {config.topology.version, config.topology_document, {}};
-  if (!stored.topology || *stored.topology == state) return state;
-  return failure(ErrorCode::unsupported, "topology",
-                 "this node's store follows version " +
-                     std::to_string(stored.topology->finished.version) +
-                     " of the topology, the file is another: changes of a topology are not served "
-                     "by this version of Weir");
+  state.finished.version = config.topology.version;
+  state.finished.document = config.topology_document;
+  auto view = std::make_shared<const regions::View>(state, config.topology, std::nullopt);
+  return std::make_shared<const Shape>(Shape{std::move(state), false, std::move(view)});
+}
+
+/// What the store has of it is what was committed: it counts, whatever the node's file says.
+Status Node::Impl::take_stored_shape(const StoredRegisters& stored) {
+  if (!stored.topology) return {};
+  const bool was_alone = stored.topology->finished.document.empty();
+  if (was_alone != config.topology_document.empty()) {
+    return failure(ErrorCode::invalid_argument, "topology",
+                   was_alone ? "the data folder is of a node on its own: start this one with an "
+                               "empty folder"
+                             : "the data folder is of a node in a cluster: name its topology file");
+  }
+  auto view =
+      regions::make_view(*stored.topology, [this](const std::string& text) { return parse(text); });
+  if (!view) return tl::unexpected<Error>(view.error());
+  if (stored.topology->finished.document != config.topology_document) {
+    world.log->info(
+        "the cluster's topology differs from the node's file, and counts",
+        {{"version", stored.topology->finished.version}, {"file", config.topology.version}});
+  }
+  shape->post(std::make_shared<const Shape>(Shape{*stored.topology, true, *view}));
+  return {};
 }
 
 codec::Hello Node::Impl::hello() const {
@@ -142,13 +151,13 @@ codec::Hello Node::Impl::hello() const {
 
 Status Node::Impl::start(Book book) {
   links->node = config.name;
-  links->desk = spawn_desk(system, links, placement);
+  links->desk = spawn_desk(system, links, shape);
   if (config.owner) {
     if (const Status owning = start_owning(book); !owning) return owning;
   }
   if (config.edge) {
-    links->broker = spawn_broker(system, {world.limiter, world.clock, world.metrics, &placement,
-                                          registers_of(config), wake, links});
+    links->broker = spawn_broker(
+        system, {world.limiter, world.clock, world.metrics, shape, config.region, wake, links});
   }
   if (const Status opened = open_transport(); !opened) return opened;
   collector =
@@ -164,8 +173,7 @@ Status Node::Impl::start(Book book) {
 Status Node::Impl::start_owning(const Book& book) {
   auto stored = read_stored_registers(*world.store);
   if (!stored) return tl::unexpected<Error>(stored.error());
-  const auto topology = topology_state(*stored);
-  if (!topology) return tl::unexpected<Error>(topology.error());
+  if (const Status taken = take_stored_shape(*stored); !taken) return taken;
   links->writer = spawn_store_writer(system, {world.store, world.log, links});
   ownership::OwnerConfig owners;
   owners.terms = config.terms;
@@ -176,7 +184,7 @@ Status Node::Impl::start_owning(const Book& book) {
   links->clerk = spawn_clerk(system, *world.store, shared, book);
   ReplicationContext context;
   context.owners = shared;
-  context.placement = &placement;
+  context.shape = shape;
   context.store = world.store;
   context.host.self = config.name;
   context.host.incarnation = incarnation;
@@ -184,18 +192,9 @@ Status Node::Impl::start_owning(const Book& book) {
   context.host.previous_number = world.store->previous_number();
   context.store_number = stored->store_number;
   context.states = std::move(stored->states);
-  context.topology = *topology;
-  context.topology_assumed = !stored->topology;
-  context.make_view =
-      [shape = config.topology, document = config.topology_document](
-          const TopologyState& state) -> Result<std::shared_ptr<const ownership::TopologyView>> {
-    auto view = regions::make_view(state, [&](const std::string& text) -> Result<Topology> {
-      if (text == document) return shape;
-      return failure(ErrorCode::unsupported, "topology", "not the one of this node's file");
-    });
-    if (!view) return tl::unexpected<Error>(view.error());
-    return std::shared_ptr<const ownership::TopologyView>(*view);
-  };
+  context.topology = shape->read()->state;
+  context.topology_assumed = !shape->read()->committed;
+  context.parse_topology = [this](const std::string& text) { return parse(text); };
   context.seed = world.seeds->next_seed();
   context.log = world.log;
   context.metrics = world.metrics;
@@ -211,21 +210,14 @@ Status Node::Impl::open_transport() {
     own_transport =
         std::make_unique<CafTransport>(system,
                                        CafTransportConfig{config.name, incarnation, config.listen,
-                                                          peers(), world.seeds->next_seed()},
+                                                          dials(), world.seeds->next_seed()},
                                        *world.metrics);
     transport = own_transport.get();
   }
   if (transport == nullptr) return {};
-  const std::vector<std::string> owning = owner_nodes();
-  links->courier = spawn_courier(system, {hello(),
-                                          config.topology.version,
-                                          {owning.begin(), owning.end()},
-                                          transport,
-                                          world.clock,
-                                          world.log,
-                                          world.metrics,
-                                          board,
-                                          links});
+  links->courier = spawn_courier(
+      system, {hello(), shape, [this](const std::string& text) { return parse(text); }, transport,
+               world.clock, world.log, world.metrics, board, links});
   const CourierActor courier = links->courier;
   return transport->start({[courier](std::string from, std::string frame) {
                              caf::anon_send(courier, Frame{std::move(from), std::move(frame)});
@@ -301,14 +293,32 @@ void Node::set_book(std::shared_ptr<const ownership::LimitBook> book) {
 }
 
 void Node::describe(const RegisterId& reg, const std::string& customer, DescribeCallback done) {
-  codec::OwnerQuery query{0, reg, customer, codec::OwnerQuery::Kind::describe};
+  codec::OwnerQuery query{0, reg, customer, codec::OwnerQuery::Kind::describe, 0, {}};
   caf::anon_send(impl_->links->desk, Question{std::move(query), std::move(done)});
+}
+
+std::shared_ptr<const Shape> Node::shape() const { return impl_->shape->read(); }
+
+void Node::propose(std::uint64_t version, const std::string& document, TopologyCallback done) {
+  codec::OwnerQuery query{0,       kTopologyRegister, "topology", codec::OwnerQuery::Kind::propose,
+                          version, document};
+  const auto answered = [done = std::move(done)](const Result<OwnerDescription>& reply) {
+    done(reply ? Status{} : Status(tl::unexpected<Error>(reply.error())));
+  };
+  caf::anon_send(impl_->links->desk, Question{std::move(query), answered});
+}
+
+void Node::recover(std::uint64_t version, const std::string& document, TopologyCallback done) {
+  if (!impl_->links->replication) {
+    return done(failure(ErrorCode::unavailable, "", "this node owns nothing: ask one that does"));
+  }
+  caf::anon_send(impl_->links->replication, RecoverOrder{version, document, std::move(done)});
 }
 
 void Node::kill_owner(const std::string& customer, KillCallback done) {
   const RegisterId reg =
-      impl_->placement.register_for(Scope::global, impl_->config.region, customer);
-  codec::OwnerQuery query{0, reg, customer, codec::OwnerQuery::Kind::kill};
+      shape()->placement().register_for(Scope::global, impl_->config.region, customer);
+  codec::OwnerQuery query{0, reg, customer, codec::OwnerQuery::Kind::kill, 0, {}};
   const auto answered = [done = std::move(done)](const Result<OwnerDescription>& reply) {
     done(reply ? Status{} : Status(tl::unexpected<Error>(reply.error())));
   };
@@ -325,6 +335,7 @@ Node::State Node::state() const {
   state.cluster_port = impl_->transport == nullptr ? 0 : impl_->transport->port();
   state.slots_owned = impl_->ownership->slots_owned;
   state.registers_incomplete = impl_->ownership->registers_incomplete;
+  state.registers_unmarked = impl_->ownership->registers_unmarked;
   state.takeovers = impl_->ownership->takeovers;
   state.store_failed = impl_->ownership->store_failed;
   return state;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/shape.h"
 #include "actors/transport.h"
 #include "src/base/random.h"
 #include "src/base/result.h"
@@ -37,6 +38,10 @@ struct NodeConfig {
   std::optional<Endpoint> listen;  ///< cluster port (0: any free one); nothing: a node on its own
   Topology topology;               ///< at least this node, when it owns
   std::string topology_document;   ///< its text, the same at all nodes
+  /// Reads the text of later versions.
+  regions::ParseTopology parse_topology;
+  /// Addresses to begin with, for an edge without topology: its peers tell it.
+  std::vector<Endpoint> join;
   lease::LeaseTerms terms;
   Nanos quiet_ns = 2 * kSecond;            ///< OwnerConfig::quiet_ns
   Nanos max_clock_error_ns = 5 * kSecond;  ///< OwnerConfig::max_clock_error_ns
@@ -80,6 +85,16 @@ class Node {
 
   void set_book(std::shared_ptr<const ownership::LimitBook> book);
 
+  /// The cluster's shape as this node follows it.
+  std::shared_ptr<const Shape> shape() const;
+  using TopologyCallback = std::function<void(Status)>;
+  /// Asks whoever decides to start a version of the topology (ownership::Host::propose). `done`
+  /// hears whether it has begun; `shape` shows when it is finished.
+  void propose(std::uint64_t version, const std::string& document, TopologyCallback done);
+  /// Begins a new generation at this node (ownership::Host::recover). Fails with `unavailable` at a
+  /// node that does not own.
+  void recover(std::uint64_t version, const std::string& document, TopologyCallback done);
+
   using DescribeCallback = std::function<void(Result<OwnerDescription>)>;
   /// Asks the owner of (reg, customer); fails with `unavailable` after `kQueryDeadlineNs`.
   void describe(const RegisterId& reg, const std::string& customer, DescribeCallback done);
@@ -93,6 +108,7 @@ class Node {
     std::uint64_t owners_active = 0;
     std::uint32_t slots_owned = 0;           ///< of the global registers
     std::uint32_t registers_incomplete = 0;  ///< owned here, but some replica does not vote
+    std::uint32_t registers_unmarked = 0;    ///< stored here, not moved to the version under way
     std::uint64_t takeovers = 0;             ///< registers taken after another node had owned them
     bool store_failed = false;  ///< a write failed: this node owns nothing any more (C5)
     std::uint16_t cluster_port = 0;

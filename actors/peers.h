@@ -42,6 +42,7 @@ class PeerTable {
     std::vector<PeerState> changed;    ///< connected or lost; a restart is both
   };
 
+  void set_topology_version(std::uint64_t version) { topology_version_ = version; }
   /// The transport has a way to `node`, or none any more.
   void on_link(const std::string& node, bool up, Nanos now_ns, Turn& turn);
   /// Something came from a peer. False: it is not from the process that speaks for that name now.

@@ -51,8 +51,15 @@ struct Replication {
                                                   telemetry::metric::kCommitDuration.help);
     ownership::Replica replica({context.host.self, context.store_number}, std::move(context.states),
                                *reader);
-    host.emplace(context.host, std::move(replica), context.topology, context.topology_assumed,
-                 context.make_view, Random(context.seed), now());
+    host.emplace(
+        context.host, std::move(replica), context.topology, context.topology_assumed,
+        [parse = context.parse_topology](
+            const TopologyState& state) -> Result<std::shared_ptr<const ownership::TopologyView>> {
+          auto view = regions::make_view(state, parse);
+          if (!view) return tl::unexpected<Error>(view.error());
+          return std::shared_ptr<const ownership::TopologyView>(*view);
+        },
+        Random(context.seed), now());
     registers = host->view().registers(context.host.self);
     arm();
   }
@@ -73,7 +80,8 @@ struct Replication {
     const auto key = decode_bucket_key(request.bucket);
     if (!key || key->scope == Scope::node || stopping) return;
     // An edge with another topology asks for another register: its answer comes with ours.
-    if (context.placement->register_for(key->scope, key->region, key->customer) != request.reg) {
+    const auto shape = context.shape->read();
+    if (shape->placement().register_for(key->scope, key->region, key->customer) != request.reg) {
       LeaseAnswer answer;
       answer.bucket = request.bucket;
       answer.lessee = request.lessee;
@@ -102,10 +110,25 @@ struct Replication {
       }
       if (did.topology) {
         self->send(links().writer, StoreMeta{kTopologyKey, encode(*did.topology)});
+        follow(*did.topology);
       }
       write(did.writes, todo);
       note(did);
     }
+  }
+
+  /// Everybody on this node goes by what is committed.
+  void follow(const TopologyState& state) {
+    auto view = regions::make_view(state, context.parse_topology);
+    if (!view) return;
+    const auto shape = std::make_shared<const Shape>(Shape{state, true, *view});
+    context.shape->post(shape);
+    registers = host->view().registers(context.host.self);
+    if (links().broker) self->send(links().broker, ShapeNews(shape));
+    if (links().courier) self->send(links().courier, ShapeNews(shape));
+    context.log->info("topology", {{"version", state.finished.version},
+                                   {"under_way", state.next ? state.next->version : 0},
+                                   {"generation", state.finished.generation}});
   }
 
   void send(Host::Effects& did) {
@@ -169,6 +192,7 @@ struct Replication {
       count_ns = now() + kCountEveryNs;
       context.board->registers_incomplete =
           static_cast<std::uint32_t>(host->registers_incomplete());
+      context.board->registers_unmarked = static_cast<std::uint32_t>(host->unmarked());
     }
     if (taken + lost == 0) return;
     context.log->info("ownership moved", {{"taken", std::exchange(taken, 0)},
@@ -185,7 +209,7 @@ struct Replication {
   bool all_have_owners() const {
     const Nanos now_ns = now();
     for (const RegisterId& reg : registers) {
-      const bool alone = order && context.placement->replicas(reg).size() == 1;
+      const bool alone = order && host->view().layout(reg, 0).quorums.members().size() == 1;
       if (!alone && host->owner_of(reg, now_ns).empty()) return false;
     }
     return true;
@@ -247,6 +271,7 @@ struct Replication {
     }
     reply.epoch = host->seat(query.reg)->epoch();
     const auto activation = host->activation_of({query.reg, query.customer});
+    if (query.kind == codec::OwnerQuery::Kind::propose) return propose(question, reply);
     if (query.kind == codec::OwnerQuery::Kind::describe) {
       const OwnerActor owner = activation ? crowd->find(*activation) : OwnerActor();
       return self->send(links().clerk, Interview{std::move(question), std::move(reply), owner});
@@ -260,6 +285,25 @@ struct Replication {
       context.log->warn("owner killed", {{"customer", query.customer}});
     }
     reply_to(self, links(), question.node, std::move(reply));
+  }
+
+  void propose(const Asked& question, codec::OwnerReply& reply) {
+    step([&](Host::Effects& did) {
+      const Status begun =
+          host->propose(question.query.version, question.query.document, now(), did);
+      reply.found = begun.has_value();
+      if (begun) return;
+      reply.forbidden = begun.error().code != ErrorCode::unavailable;
+      reply.error = begun.error().field + ": " + begun.error().message;
+    });
+    reply_to(self, links(), question.node, std::move(reply));
+  }
+
+  void recover(RecoverOrder& what) {
+    Status done;
+    step(
+        [&](Host::Effects& did) { done = host->recover(what.version, what.document, now(), did); });
+    what.done(done);
   }
 
   /// Ends when the last owner has: until then somebody uses what they share.
@@ -315,6 +359,7 @@ ReplicationActor::behavior_type replication_behavior(
         if (it->timer.fired(at_ns)) it->tick();
       },
       [it](DrainOrder& order) { it->retire(order); },
+      [it](RecoverOrder& order) { it->recover(order); },
       [it](StopAtom) { it->stop(); },
   };
 }

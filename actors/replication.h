@@ -36,6 +36,8 @@ struct OwnershipBoard {
   std::atomic<std::uint32_t> registers_owned{0};
   /// Of them, those that some replica does not vote in (yet).
   std::atomic<std::uint32_t> registers_incomplete{0};
+  /// While a topology version is under way: stored here and not moved yet.
+  std::atomic<std::uint32_t> registers_unmarked{0};
   std::atomic<std::uint64_t> takeovers{0};
   std::atomic<bool> store_failed{false};
 
@@ -53,14 +55,14 @@ struct OwnershipBoard {
 
 struct ReplicationContext {
   std::shared_ptr<const OwnerContext> owners;
-  const regions::Placement* placement = nullptr;
+  std::shared_ptr<ShapeBoard> shape;
   const store::Store* store = nullptr;
   ownership::HostConfig host;
   std::uint32_t store_number = 0;              ///< 0: the store is new (PROTOCOL C2)
   std::map<RegisterId, RegisterState> states;  ///< what the store holds
   TopologyState topology;
   bool topology_assumed = true;  ///< by the node's file; nothing committed is stored here yet
-  ownership::MakeView make_view;
+  regions::ParseTopology parse_topology;
   std::uint64_t seed = 0;
   telemetry::Log* log = nullptr;
   telemetry::Metrics* metrics = nullptr;

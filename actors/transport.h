@@ -48,6 +48,8 @@ class Transport {
   virtual void send(const std::string& node, std::string frame) = 0;
   /// Gives up a link over which nothing is heard, so that a new connection takes its place.
   virtual void sever(const std::string& node) = 0;
+  /// From now on links are kept up to these nodes, as far as this transport makes links itself.
+  virtual void set_dials(std::vector<TopologyNode> nodes) { static_cast<void>(nodes); }
   /// The port that peers reach this node at; 0: none.
   virtual std::uint16_t port() const = 0;
 };

@@ -68,6 +68,8 @@ void fill(const OwnerQuery& from, v1::OwnerQuery& to) {
   fill(from.reg, *to.mutable_reg());
   to.set_customer(from.customer);
   to.set_kind(static_cast<std::uint32_t>(from.kind));
+  to.set_version(from.version);
+  to.set_document(from.document);
 }
 
 void fill(const BucketDescription& from, v1::BucketDescription& to) {
@@ -226,8 +228,12 @@ LeaseAnswer take(v1::LeaseAnswer& from) {
 }
 
 OwnerQuery take(v1::OwnerQuery& from) {
-  return {from.id(), take(*from.mutable_reg()), std::move(*from.mutable_customer()),
-          static_cast<OwnerQuery::Kind>(from.kind())};
+  return {from.id(),
+          take(*from.mutable_reg()),
+          std::move(*from.mutable_customer()),
+          static_cast<OwnerQuery::Kind>(from.kind()),
+          from.version(),
+          std::move(*from.mutable_document())};
 }
 
 BucketDescription take(v1::BucketDescription& from) {

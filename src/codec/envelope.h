@@ -52,11 +52,13 @@ struct Heartbeat {
 
 /// A question about one customer for its owner.
 struct OwnerQuery {
-  enum class Kind : std::uint8_t { describe = 1, kill = 2 /* chaos only */ };
+  enum class Kind : std::uint8_t { describe = 1, kill = 2 /* chaos only */, propose = 3 };
   std::uint64_t id = 0;  ///< chosen by the asker, repeated in the reply
   RegisterId reg;
   std::string customer;
   Kind kind = Kind::describe;
+  std::uint64_t version = 0;  ///< propose: of the topology, with its text
+  std::string document = {};
 
   friend bool operator==(const OwnerQuery&, const OwnerQuery&) = default;
 };
@@ -89,7 +91,7 @@ struct OwnerReply {
   Epoch epoch;
   std::vector<BucketDescription> buckets;
   bool not_owner = false;  ///< ask `owner_hint`, if it is not empty
-  std::string owner_hint;  ///< node
+  std::string owner_hint = {};  ///< node
   bool forbidden = false;  ///< `error` says why
 
   friend bool operator==(const OwnerReply&, const OwnerReply&) = default;

@@ -61,9 +61,10 @@ Status check(const v1::OwnerQuery& query) {
     return corrupt("customer", "is longer than 1024 bytes");
   }
   if (query.kind() < static_cast<std::uint32_t>(OwnerQuery::Kind::describe) ||
-      query.kind() > static_cast<std::uint32_t>(OwnerQuery::Kind::kill)) {
+      query.kind() > static_cast<std::uint32_t>(OwnerQuery::Kind::propose)) {
     return corrupt("kind", "is unknown");
   }
+  if (query.document().size() > kMaxDocumentBytes) return corrupt("document", "is too long");
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/config/parse.h"
 #include "src/net/http_message.h"
 #include "src/server/explain.h"
 #include "src/server/status.h"
@@ -105,7 +106,8 @@ AdminResponse NodeAdminService::metrics() const {
 AdminResponse NodeAdminService::status() const {
   StatusFacts facts;
   facts.config = parts_.config;
-  facts.topology = parts_.topology;
+  const auto shape = parts_.node->shape();
+  facts.topology = &shape->view->topology();
   facts.readiness = parts_.readiness();
   facts.now_boot_ns = parts_.clock->boot_ns();
   facts.uptime_ns = facts.now_boot_ns - started_ns_;
@@ -131,8 +133,8 @@ void NodeAdminService::owners(const std::string& customer, Completion done) cons
     done(error_response(valid.error()));
     return;
   }
-  const RegisterId reg =
-      parts_.placement->register_for(Scope::global, parts_.config->region, customer);
+  const RegisterId reg = parts_.node->shape()->placement().register_for(
+      Scope::global, parts_.config->region, customer);
   parts_.node->describe(
       reg, customer,
       [customer, done = std::move(done)](const Result<actors::OwnerDescription>& owner) {
@@ -167,12 +169,12 @@ void NodeAdminService::explain(const AdminRequest& request, Completion done) con
     done(error_response(503, "unavailable", "", "no policy yet"));
     return;
   }
-  auto then_ask_owners = [this, facts, done = std::move(done)] {
-    ask_owners(*parts_.node, *parts_.placement, *facts->policy, facts->region,
-               facts->check.customer, [this, facts, done](const OwnerAnswers& answers) {
+  auto then_ask_owners = [this, facts, shape = parts_.node->shape(), done = std::move(done)] {
+    ask_owners(*parts_.node, shape->placement(), *facts->policy, facts->region,
+               facts->check.customer, [facts, shape, done](const OwnerAnswers& answers) {
                  facts->owners = answers;
                  AdminResponse response;
-                 response.body = explain_json(*facts, *parts_.placement);
+                 response.body = explain_json(*facts, shape->placement());
                  done(std::move(response));
                });
   };
@@ -223,6 +225,64 @@ void NodeAdminService::kill_owner(const AdminRequest& request, Completion done) 
       });
 }
 
+AdminResponse NodeAdminService::topology() const {
+  const auto shape = parts_.node->shape();
+  const TopologyState& state = shape->state;
+  AdminResponse response;
+  response.body = json::serialize(
+      json::object{{"version", state.finished.version},
+                   {"committed", shape->committed},
+                   {"generation", state.finished.generation},
+                   {"under_way", state.next ? state.next->version : 0},
+                   {"registers_left", state.next ? parts_.node->state().registers_unmarked : 0},
+                   {"document", state.finished.document}});
+  return response;
+}
+
+/// The topology in a body `{"document": TEXT}`: its text and its version.
+Result<std::pair<std::uint64_t, std::string>> NodeAdminService::topology_of(
+    const AdminRequest& request) const {
+  boost::system::error_code error;
+  const json::value value = json::parse(request.body, error);
+  const json::object* object = error ? nullptr : value.if_object();
+  const json::value* document = object == nullptr ? nullptr : object->if_contains("document");
+  if (document == nullptr || !document->is_string() || object->size() != 1) {
+    return failure(ErrorCode::invalid_argument, "document",
+                   "the body must be {\"document\": \"...\"} with a topology file's text");
+  }
+  std::string text(document->get_string());
+  if (text.size() > kMaxDocumentBytes) {
+    return failure(ErrorCode::too_large, "document",
+                   "longer than " + std::to_string(kMaxDocumentBytes) + " bytes");
+  }
+  auto parsed = config::parse_topology(text, "document");
+  if (!parsed) {
+    return failure(ErrorCode::invalid_argument, "document", config::to_string(parsed.errors));
+  }
+  return std::pair(parsed.value->version, std::move(text));
+}
+
+void NodeAdminService::change_topology(const AdminRequest& request, bool recover,
+                                       Completion done) const {
+  auto wanted = topology_of(request);
+  if (!wanted) return done(error_response(wanted.error()));
+  if (parts_.config->topology.empty()) {
+    return done(error_response(400, "unsupported", "", "a node on its own has no topology"));
+  }
+  const auto answered = [version = wanted->first, done = std::move(done)](const Status& begun) {
+    if (!begun) return done(error_response(begun.error()));
+    AdminResponse response;
+    response.status = 202;
+    response.body = json::serialize(json::object{{"version", version}});
+    done(std::move(response));
+  };
+  if (recover) {
+    parts_.node->recover(wanted->first, wanted->second, answered);
+  } else {
+    parts_.node->propose(wanted->first, wanted->second, answered);
+  }
+}
+
 void NodeAdminService::handle(const AdminRequest& request, Completion done) {
   const bool get = request.method == "GET";
   const auto segments = net::split_path(request.path);
@@ -237,6 +297,12 @@ void NodeAdminService::handle(const AdminRequest& request, Completion done) {
   if (is({"healthz"})) answer = &NodeAdminService::healthz;
   if (is({"readyz"})) answer = &NodeAdminService::readyz;
   if (is({"v1", "status"})) answer = &NodeAdminService::status;
+  const bool recovers = is({"v1", "topology:recover"});
+  if (recovers || (is({"v1", "topology"}) && !get)) {
+    if (request.method != "POST") return done(wrong_method(recovers ? "POST" : "GET, POST"));
+    return change_topology(request, recovers, std::move(done));
+  }
+  if (is({"v1", "topology"})) answer = &NodeAdminService::topology;
   const bool is_owners = path.size() == 3 && path[0] == "v1" && path[1] == "owners";
   const bool is_explain = is({"v1", "explain"});
   if (is({"v1", "chaos", "kill-owner"})) {

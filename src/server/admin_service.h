@@ -7,10 +7,8 @@
 #include <string>
 
 #include "actors/node.h"
-#include "regions/placement.h"
 #include "src/config/node_config.h"
 #include "src/edge/limiter.h"
-#include "src/model/topology.h"
 #include "src/net/service.h"
 #include "src/server/policy_keeper.h"
 #include "src/store/store.h"
@@ -24,8 +22,6 @@ class NodeAdminService final : public net::AdminService {
   struct Parts {
     const Clock* clock = nullptr;
     const config::NodeConfig* config = nullptr;
-    const Topology* topology = nullptr;
-    const regions::Placement* placement = nullptr;
     const PolicyKeeper* policy = nullptr;
     const telemetry::Metrics* metrics = nullptr;
     actors::Node* node = nullptr;
@@ -45,6 +41,9 @@ class NodeAdminService final : public net::AdminService {
   net::AdminResponse status() const;
   void owners(const std::string& customer, Completion done) const;
   void explain(const net::AdminRequest& request, Completion done) const;
+  net::AdminResponse topology() const;
+  Result<std::pair<std::uint64_t, std::string>> topology_of(const net::AdminRequest& request) const;
+  void change_topology(const net::AdminRequest& request, bool recover, Completion done) const;
   void kill_owner(const net::AdminRequest& request, Completion done) const;
 
   Parts parts_;

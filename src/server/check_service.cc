@@ -25,7 +25,7 @@ void LimiterCheckService::usage(const std::string& customer, UsageCompletion don
     done(failure(ErrorCode::unavailable, "", "no policy yet"));
     return;
   }
-  ask_owners(parts_.node, parts_.placement, *policy, parts_.region, customer,
+  ask_owners(parts_.node, parts_.node.shape()->placement(), *policy, parts_.region, customer,
              [this, policy, customer, done = std::move(done)](const OwnerAnswers& answers) {
                std::vector<ownership::BucketView> views;
                for (const auto& [reg, answer] : answers) {

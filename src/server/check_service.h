@@ -5,7 +5,6 @@
 #include <string>
 
 #include "actors/node.h"
-#include "regions/placement.h"
 #include "src/edge/limiter.h"
 #include "src/net/service.h"
 #include "src/server/policy_keeper.h"
@@ -19,7 +18,6 @@ class LimiterCheckService final : public net::CheckService {
     edge::Limiter& limiter;
     actors::Node& node;
     const PolicyKeeper& policy;
-    const regions::Placement& placement;
     std::string region;
   };
   explicit LimiterCheckService(Parts parts) : parts_(std::move(parts)) {}

@@ -21,9 +21,6 @@ Status check_served(const config::NodeConfig& config) {
   if (!config.tokens.check.empty()) return not_served("tokens.check", "remove it");
   if (!config.tokens.read.empty()) return not_served("tokens.read", "remove it");
   if (!config.tokens.admin.empty()) return not_served("tokens.admin", "remove it");
-  if (!config.join.empty()) {
-    return not_served("join", "give the edge the cluster's topology file (`topology:`)");
-  }
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "src/server/notifier.h"
 #include "src/server/server.h"
 #include "src/server/version.h"
+#include "src/store/acknowledged.h"
 #include "src/store/memory_store.h"
 #include "src/store/rocks_store.h"
 
@@ -68,7 +70,8 @@ telemetry::Level level_of(config::LogLevel level) {
 }
 
 Result<std::unique_ptr<store::Store>> open_store(const config::NodeConfig& config,
-                                                 const Clock& clock, SeedSource& seeds) {
+                                                 const Clock& clock, SeedSource& seeds,
+                                                 telemetry::Log& log) {
   if (!config.roles.owner) return std::unique_ptr<store::Store>();
   if (config.authority == config::Authority::memory) {
     return std::make_unique<store::MemoryStore>(clock, system_boot_id(), config.max_clock_error_ns,
@@ -81,7 +84,24 @@ Result<std::unique_ptr<store::Store>> open_store(const config::NodeConfig& confi
   options.boot_id = system_boot_id();
   options.max_clock_error_ns = config.max_clock_error_ns;
   options.fsync = config.fsync;
-  return store::open_rocks_store(options);
+  auto store = store::open_rocks_store(options);
+  const bool ours =
+      std::filesystem::exists(std::filesystem::path(config.data) / store::kAcknowledgedFile);
+  if (!store && store.error().code == ErrorCode::corrupt && ours) {
+    // Amnesia (PROTOCOL C1): its peers teach it everything again; alone, every bucket starts empty.
+    log.error("the store is damaged; it is moved aside, and an empty one begins",
+              {{"data", config.data},
+               {"kept_as", config.data + ".damaged"},
+               {"error", store.error().message}});
+    store = store::replace_rocks_store(options);
+  }
+  if (store && (*store)->amnesic()) {
+    log.warn(
+        "the store has lost what it had acknowledged: it votes again when its peers have "
+        "taught it; alone, every bucket starts empty",
+        {{"data", config.data}});
+  }
+  return store;
 }
 
 std::string text_of(const std::optional<Endpoint>& endpoint) {
@@ -140,7 +160,7 @@ Status run_node(config::NodeConfig config, const RunOptions& options) {
                                                                    : telemetry::Format::text;
   const auto log = telemetry::make_log(level_of(config.log.level), format);
   telemetry::Metrics metrics;
-  auto store = open_store(config, clock, seeds);
+  auto store = open_store(config, clock, seeds, *log);
   if (!store) return tl::unexpected(std::move(store).error());
 
   const Server::World world{&clock, &seeds, store->get(), log.get(), &metrics};
@@ -151,7 +171,8 @@ Status run_node(config::NodeConfig config, const RunOptions& options) {
   const Server::Addresses at = server->addresses();
   const config::NodeConfig& running = server->config();
   if (!running.fsync && running.authority == config::Authority::owner) {
-    log->warn("fsync is off: after a power cut a quota may be given twice");
+    log->warn(
+        "fsync is off: after a stop of the machine this store votes only when it was taught anew");
   }
   log->info("serving", {{"node", running.node},
                         {"region", running.region},

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "actors/node.h"
-#include "regions/placement.h"
 #include "src/config/load.h"
 #include "src/edge/limiter.h"
 #include "src/net/http_server.h"
@@ -68,6 +67,7 @@ Topology cluster_of_one(const config::NodeConfig& config) {
 
 /// The topology that the file says, and the node's place in it.
 Result<Topology> load_topology(config::NodeConfig& config) {
+  if (!config.join.empty()) return Topology{};  // its peers tell it
   if (config.topology.empty()) {
     if (config.region.empty()) config.region = kRegionAlone;
     return cluster_of_one(config);
@@ -113,6 +113,12 @@ actors::NodeConfig actor_config(const config::NodeConfig& config, const Topology
   if (!config.topology.empty()) {
     node.topology_document = config::read_file(config.topology).value.value_or("");
   }
+  node.join = config.join;
+  node.parse_topology = [](const std::string& text) -> Result<Topology> {
+    auto parsed = config::parse_topology(text, "topology");
+    if (parsed) return *std::move(parsed.value);
+    return failure(ErrorCode::invalid_argument, "topology", config::to_string(parsed.errors));
+  };
   node.terms.ttl_ns = config.lease_ttl_ns;
   node.terms.slew_permille = static_cast<std::uint32_t>(config.clock_slew_permille);
   node.max_clock_error_ns = config.max_clock_error_ns;
@@ -142,7 +148,6 @@ struct Server::Impl {
       : config(std::move(node_config)),
         topology(std::move(shape)),
         world(given),
-        placement(topology),
         policy(config.policy, *world.clock) {}
   ~Impl() { stop(); }
 
@@ -158,7 +163,6 @@ struct Server::Impl {
   config::NodeConfig config;
   const Topology topology;
   const World world;
-  const regions::Placement placement;
   PolicyKeeper policy;
   Addresses addresses;
   /// The limiter wakes the broker through this; null while there is none.
@@ -241,7 +245,7 @@ Status Server::Impl::start_listeners() {
   net::HttpServerOptions options;
   if (limiter != nullptr && config.listen.http) {
     checks = std::make_unique<LimiterCheckService>(
-        LimiterCheckService::Parts{*limiter, *node, policy, placement, config.region});
+        LimiterCheckService::Parts{*limiter, *node, policy, config.region});
     net::CheckApiOptions api;
     api.headers = header_style(config.headers);
     api.jitter_seed = world.seeds->next_seed();
@@ -257,8 +261,6 @@ Status Server::Impl::start_listeners() {
   NodeAdminService::Parts parts;
   parts.clock = world.clock;
   parts.config = &config;
-  parts.topology = &topology;
-  parts.placement = &placement;
   parts.policy = &policy;
   parts.metrics = world.metrics;
   parts.node = node.get();

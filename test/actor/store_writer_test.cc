@@ -39,6 +39,7 @@ ReplicationActor::behavior_type play_replication(ReplicationActor::pointer, Hear
           [](const Book&) {},
           [](TimerAtom, Nanos) {},
           [](const DrainOrder&) {},
+          [](const RecoverOrder&) {},
           [](StopAtom) {}};
 }
 

@@ -229,7 +229,7 @@ TEST(EnvelopeCodec, refuses_insane_headers_queries_and_replies) {
   expect_refused("owner_queries[0].customer",
                  [](Envelope& e) { e.owner_queries[0].customer = ""; });
   expect_refused("owner_queries[0].kind",
-                 [](Envelope& e) { e.owner_queries[0].kind = static_cast<OwnerQuery::Kind>(3); });
+                 [](Envelope& e) { e.owner_queries[0].kind = static_cast<OwnerQuery::Kind>(4); });
   expect_refused("owner_queries[0].reg.region",
                  [](Envelope& e) { e.owner_queries[0].reg.region.clear(); });
   expect_refused("owner_replies[0].buckets.level",

@@ -33,7 +33,6 @@ TEST(Requirements, NameWhatIsNotServed) {
   EXPECT_EQ(refused([](NodeConfig& c) { c.tokens.check = {"x"}; }), "tokens.check");
   EXPECT_EQ(refused([](NodeConfig& c) { c.tokens.read = {"x"}; }), "tokens.read");
   EXPECT_EQ(refused([](NodeConfig& c) { c.tokens.admin = {"x"}; }), "tokens.admin");
-  EXPECT_EQ(refused([](NodeConfig& c) { c.join = {{"10.0.0.1", 7070}}; }), "join");
 }
 
 TEST(Requirements, InsecureDoesNotMakeASecuritySettingIgnored) {

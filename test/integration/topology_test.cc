@@ -1,0 +1,185 @@
+// Goal: owner nodes and edges come and go under load, and customers notice nothing but that the
+// limit holds. Method: real processes, the commands that an operator runs, the promise judged over
+// the whole history.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "src/base/limits.h"
+#include "src/base/random.h"
+#include "src/cli/commands.h"
+#include "src/cli/ports.h"
+#include "src/cli/process.h"
+#include "src/config/parse.h"
+#include "src/config/print_topology.h"
+#include "src/model/ids.h"
+#include "test/integration/fixture.h"
+
+namespace weir::test {
+namespace {
+
+constexpr LimitNumbers kLimit{100, 200, kSecond};
+constexpr const char* kPolicy =
+    "version: 1\nlimits:\n  - {name: api, scope: global, rate: 200/s, burst: 100, "
+    "on_unreachable: deny}\n";
+
+Nanos load_ns() { return (long_run() ? 60 : 20) * kSecond; }
+
+/// A node beside the cluster that a test starts by itself.
+class OneMore {
+ public:
+  OneMore(cli::LocalNode node, const std::string& yaml) : node_(std::move(node)) {
+    std::ofstream(node_.config) << yaml;
+    const auto started =
+        cli::spawn_process({WEIR_PROGRAM, {"serve", "--config", node_.config}, node_.log});
+    EXPECT_TRUE(started.has_value());
+    if (!started) return;
+    node_.pid = started->pid;
+    close(started->ready_fd);
+  }
+  ~OneMore() {
+    if (node_.pid == 0) return;
+    kill(node_.pid, SIGKILL);
+    waitpid(node_.pid, nullptr, 0);
+  }
+  OneMore(const OneMore&) = delete;
+  OneMore& operator=(const OneMore&) = delete;
+  const cli::LocalNode& node() const { return node_; }
+
+ private:
+  cli::LocalNode node_;
+};
+
+class TopologyTest : public ClusterTest {
+ protected:
+  void SetUp() override {
+    ClusterTest::SetUp();
+    ASSERT_NO_FATAL_FAILURE(start(2, 5, kPolicy, quick_disk()));
+  }
+
+  Topology in_force() const {
+    const auto answer = ask(node(0).admin, "GET", "/v1/topology");
+    auto parsed = config::parse_topology(answer.word("document"), "topology");
+    EXPECT_TRUE(parsed.value.has_value());
+    return parsed.value.value_or(Topology{});
+  }
+
+  cli::LocalNode further(const std::string& name, const std::string& region, bool owner) {
+    for (int i = 0; i < 3; ++i) {
+      auto port = cli::PortReservation::any(random_);
+      EXPECT_TRUE(port.has_value());
+      ports_.push_back(*std::move(port));
+    }
+    const auto endpoint = [this](std::size_t from_end) {
+      return Endpoint{"127.0.0.1", ports_[ports_.size() - from_end].port()};
+    };
+    return {name,
+            region,
+            "z",
+            owner,
+            endpoint(3),
+            endpoint(2),
+            endpoint(1),
+            path(name + ".yaml"),
+            path(name),
+            path(name + ".log"),
+            0};
+  }
+
+  std::string write(const Topology& topology) const {
+    const std::string file = path("topology-" + std::to_string(topology.version) + ".yaml");
+    std::ofstream(file) << config::print_topology(topology);
+    return file;
+  }
+
+  cli::TopologyOptions at(const cli::LocalNode& node) const {
+    cli::TopologyOptions options;
+    options.admin = to_string(node.admin);
+    return options;
+  }
+
+  using Action = int (*)(const cli::TopologyOptions&, cli::Console);
+  static int run(Action action, const cli::TopologyOptions& options) {
+    std::ostringstream said;
+    const int status = action(options, {said, said});
+    std::cout << said.str();
+    return status;
+  }
+
+  std::int64_t slots(const cli::LocalNode& node) const {
+    const auto now = status(node);
+    return now.contains("slots_owned") ? now.at("slots_owned").to_number<std::int64_t>() : -1;
+  }
+
+  Random random_{static_cast<std::uint64_t>(getpid())};
+  std::vector<cli::PortReservation> ports_;
+};
+
+TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
+  Load load(load_of(http(), 200, 4, load_ns()));
+  Topology next = in_force();
+  const cli::LocalNode added = further("eu-4", "eu", true);
+  ++next.version;
+  next.regions.front().nodes.push_back({added.name, added.zone, added.cluster});
+  ASSERT_EQ(next.regions.front().name, "eu");
+  cli::TopologyOptions options = at(node(0));
+  options.file = write(next);
+  const OneMore fourth(added,
+                       cli::node_yaml(added, options.file, cluster_->policy(), true, quick_disk()));
+  ASSERT_TRUE(eventually([&] { return slots(added) == 0; }));
+  ASSERT_TRUE(load.wait_for_permille(200));
+  ASSERT_TRUE(eventually([&] { return run(cli::run_topology_apply, options) == 0; }));
+  EXPECT_TRUE(eventually([&] { return slots(added) > 0; }));
+  ASSERT_TRUE(load.wait_for_permille(600));
+  cli::TopologyOptions drain = at(node(1));
+  drain.node = node(0).name;
+  EXPECT_EQ(run(cli::run_topology_drain, drain), 0);
+  EXPECT_TRUE(eventually([&] { return slots(node(0)) == 0; }));
+  const History history = load.finish();
+  expect_bound(history, kLimit, "a node added, another drained");
+  EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
+  EXPECT_EQ(in_force().version, next.version + 1);
+}
+
+TEST_F(TopologyTest, AnEdgeJoinsByTheAddressOfOneNode) {
+  const cli::LocalNode edge = further("us-9", "us", false);
+  std::ostringstream yaml;
+  yaml << "node: us-9\nregion: us\nrole: [edge]\njoin: [\"" << to_string(node(0).cluster)
+       << "\"]\nlisten: {http: " << to_string(edge.http) << ", admin: " << to_string(edge.admin)
+       << "}\npolicy: " << cli::yaml_quoted(cluster_->policy()) << "\n";
+  const OneMore joined(edge, yaml.str());
+  EXPECT_TRUE(eventually([&] { return check(edge.http, "acme").allowed(); }));
+  EXPECT_EQ(ask(edge.admin, "GET", "/v1/topology").word("document"),
+            ask(node(0).admin, "GET", "/v1/topology").word("document"));
+}
+
+TEST_F(TopologyTest, WhatIsLeftGoesOnAfterItsMajorityWasDestroyed) {
+  ASSERT_NO_FATAL_FAILURE(spend(node(4).http, "warm", {}, 1));
+  Load load(load_of(http(), 200, 4, load_ns()));
+  ASSERT_TRUE(load.wait_for_permille(200));
+  Topology next = in_force();
+  ++next.version;
+  next.replica_count = 1;
+  cli::TopologyOptions options = at(node(0));
+  for (const std::size_t lost : {1, 2}) {
+    ASSERT_TRUE(cluster_->kill(node(lost).name, SIGKILL));
+    std::filesystem::remove_all(node(lost).data);
+    std::erase_if(next.regions.front().nodes,
+                  [&](const TopologyNode& each) { return each.name == node(lost).name; });
+    options.lost.push_back(node(lost).name);
+  }
+  options.file = write(next);
+  ASSERT_EQ(run(cli::run_topology_recover, options), 0);
+  EXPECT_TRUE(eventually([&] { return slots(node(0)) == kSlotCount; }));
+  ASSERT_TRUE(load.wait_for_permille(1000));
+  EXPECT_TRUE(eventually([&] { return check(node(4).http, "acme").allowed(); }));
+  expect_bound(load.finish(), kLimit, "two of three disks destroyed");
+}
+
+}  // namespace
+}  // namespace weir::test
