@@ -90,9 +90,9 @@ struct OwnerReply {
   std::string node;   ///< who answered as the owner; may be empty
   Epoch epoch;
   std::vector<BucketDescription> buckets;
-  bool not_owner = false;  ///< ask `owner_hint`, if it is not empty
+  bool not_owner = false;       ///< ask `owner_hint`, if it is not empty
   std::string owner_hint = {};  ///< node
-  bool forbidden = false;  ///< `error` says why
+  bool forbidden = false;       ///< `error` says why
 
   friend bool operator==(const OwnerReply&, const OwnerReply&) = default;
 };
