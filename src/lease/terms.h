@@ -23,14 +23,13 @@ struct LeaseTerms {
     return ttl_ns / 1000 * (1000 - slew_permille);
   }
   /// TTL x (1 + rho) + guard: how long after the grant the grantor counts the tokens as out.
-  static constexpr Nanos grantor_ns(Nanos ttl_ns, std::uint32_t slew_permille) {
+  static Nanos grantor_ns(Nanos ttl_ns, std::uint32_t slew_permille) {
+    if (WEIR_MUTANT(no_drift_margin)) return ttl_ns;
     const Nanos room = 1000 - static_cast<Nanos>(slew_permille);
     return (ttl_ns + room - 1) / room * 1000 + kGuardNs;
   }
   Nanos lessee_ns() const { return lessee_ns(ttl_ns, slew_permille); }
-  Nanos grantor_ns() const {
-    return WEIR_MUTANT(no_drift_margin) ? ttl_ns : grantor_ns(ttl_ns, slew_permille);
-  }
+  Nanos grantor_ns() const { return grantor_ns(ttl_ns, slew_permille); }
 
   friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
 };

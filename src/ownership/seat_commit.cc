@@ -326,7 +326,6 @@ void Seat::on(const std::string& from, const Installed& reply, Nanos now_ns, Eff
 /// before the answer or the learner's end.
 void Seat::admit(const std::string& node, Learner& learner, Nanos now_ns, Effects& out) {
   Install last{reg_, epoch_, ++token_, learner.store, {}, true};
-  if (WEIR_MUTANT(learner_without_touched)) learner.touched.clear();
   // What does not fit has a majority without this store (test/model/README.md).
   std::size_t bytes = 0;
   for (auto& [bucket, committed] : learner.touched) {

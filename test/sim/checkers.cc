@@ -29,6 +29,7 @@ limit::TokenBucket& BoundChecker::ideal(const std::string& bucket, const LimitNu
 
 void BoundChecker::admitted(const std::string& bucket, const LimitNumbers& numbers,
                             std::int64_t cost, Nanos true_ns) {
+  judge();
   totals_[bucket] += cost;
   limit::TokenBucket& should = ideal(bucket, numbers, true_ns);
   if (should.take(cost, true_ns).allowed) return;
@@ -65,6 +66,7 @@ std::int64_t BoundChecker::admitted_tokens(const std::string& bucket) const {
 
 void EpochChecker::accepted(const std::string& node, const RegisterId& reg, const Version& version,
                             std::size_t replicas, Nanos true_ns) {
+  judge();
   Register& seen = registers_[reg];
   auto& nodes = seen.accepted[version];
   nodes.insert(node);
@@ -79,6 +81,7 @@ void EpochChecker::accepted(const std::string& node, const RegisterId& reg, cons
 
 void PromiseChecker::bound_to(const std::string& node, std::uint64_t disk, const RegisterId& reg,
                               const Epoch& epoch, Nanos true_ns) {
+  judge();
   Epoch& before = promises_[{node, disk, reg}];
   if (epoch < before) {
     violated(true_ns, node + " agreed to " + to_string(epoch) + " in " + to_string(reg) +
@@ -104,6 +107,7 @@ void PromiseChecker::said(const std::string& node, std::uint64_t disk,
 
 void ProgressChecker::answered(Nanos invoked_ns, Nanos answered_ns, Nanos longest_ns,
                                const std::string& edge) {
+  judge();
   if (answered_ns - invoked_ns <= longest_ns) return;
   violated(answered_ns, "a check at " + edge + " waited " +
                             std::to_string((answered_ns - invoked_ns) / kMillisecond) + " ms");
@@ -115,6 +119,7 @@ void ProgressChecker::unanswered(Nanos invoked_ns, const std::string& edge) {
 
 void UseChecker::used(const std::string& customer, std::int64_t permille, std::int64_t least,
                       Nanos true_ns) {
+  judge();
   if (permille >= least) return;
   violated(true_ns, customer + " used " + std::to_string(permille) + " of 1000 of its quota");
 }
@@ -125,12 +130,14 @@ void LeakChecker::still_out(const std::string& where, std::int64_t tokens, Nanos
 
 void LeakChecker::looked(const std::string& what, std::int64_t remaining, std::int64_t capacity,
                          Nanos true_ns) {
+  judge();
   if (remaining >= capacity) return;
   violated(true_ns, what + " is said to have " + std::to_string(remaining) + " of " +
                         std::to_string(capacity) + " after a rest");
 }
 
 void FindingChecker::moved(const RegisterId& reg, Nanos true_ns) {
+  judge();
   // One take-over may still be under way, and rank may take the register back.
   if (++moves_[reg] <= 3) return;
   violated(true_ns, to_string(reg) + " changes its owner again and again");
@@ -146,10 +153,12 @@ void FindingChecker::misdirected(const std::string& edge, const RegisterId& reg,
 
 void BoundedChecker::count(const std::string& what, std::size_t count, std::size_t most,
                            Nanos true_ns) {
+  judge();
   if (count > most) violated(true_ns, std::to_string(count) + " " + what);
 }
 
 void RetryChecker::denied_again(const std::string& customer, Nanos waited_ns, Nanos true_ns) {
+  judge();
   violated(true_ns, customer + " came back after " + std::to_string(waited_ns / kMillisecond) +
                         " ms as told, alone, and was denied again");
 }

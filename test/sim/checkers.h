@@ -29,8 +29,11 @@ class Checker {
   virtual ~Checker() = default;
   const std::string& name() const { return name_; }
   const std::vector<Violation>& violations() const { return violations_; }
+  /// How often it had something to judge: a checker that never does proves nothing.
+  std::uint64_t judged() const { return judged_; }
 
  protected:
+  void judge() { ++judged_; }
   void violated(Nanos true_ns, std::string what) {
     if (violations_.size() < 10) violations_.push_back({name_, true_ns, std::move(what)});
   }
@@ -38,6 +41,7 @@ class Checker {
  private:
   std::string name_;
   std::vector<Violation> violations_;
+  std::uint64_t judged_ = 0;
 };
 
 /// bound: for every bucket and every pair of instants, admitted <= capacity + rate x T. An ideal
@@ -115,6 +119,8 @@ class ProgressChecker final : public Checker {
   ProgressChecker() : Checker("progress") {}
   void answered(Nanos invoked_ns, Nanos answered_ns, Nanos longest_ns, const std::string& edge);
   void unanswered(Nanos invoked_ns, const std::string& edge);
+  /// A customer, or an edge, of whom progress is asked.
+  void asked() { judge(); }
   void starved(Nanos true_ns, const std::string& what) { violated(true_ns, what); }
 };
 
@@ -144,7 +150,10 @@ class FindingChecker final : public Checker {
   void disturbed() { moves_.clear(); }
   void moved(const RegisterId& reg, Nanos true_ns);
   void misdirected(const std::string& edge, const RegisterId& reg, bool quiet, Nanos true_ns);
-  void found(const std::string& edge, const RegisterId& reg) { hops_[{edge, reg}] = 0; }
+  void found(const std::string& edge, const RegisterId& reg) {
+    judge();
+    hops_[{edge, reg}] = 0;
+  }
 
  private:
   std::map<RegisterId, int> moves_;
@@ -162,6 +171,7 @@ class BoundedChecker final : public Checker {
 class RetryChecker final : public Checker {
  public:
   RetryChecker() : Checker("truthful retry-after") {}
+  void admitted() { judge(); }
   void denied_again(const std::string& customer, Nanos waited_ns, Nanos true_ns);
 };
 

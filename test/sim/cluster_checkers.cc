@@ -53,6 +53,17 @@ const AgedRecord* BucketCopies::newest() const {
   return best;
 }
 
+std::pair<Nanos, Nanos> BucketCopies::ages() const {
+  const AgedRecord* best = newest();
+  std::pair<Nanos, Nanos> result{kForever, 0};
+  for (const Copy& copy : copies) {
+    if (!copy.record || copy.record->record.version != best->record.version) continue;
+    result.first = std::min(result.first, copy.record->age_ns);
+    result.second = std::max(result.second, copy.record->age_ns);
+  }
+  return result;
+}
+
 Version AgreementChecker::committed_version(const BucketCopies& copies) const {
   const auto found = committed_.find({copies.reg, copies.bucket});
   return found == committed_.end() ? Version{} : found->second;
@@ -73,6 +84,7 @@ void AgreementChecker::committed(const BucketCopies& copies, const Epoch& epoch,
 }
 
 void AgreementChecker::sampled(const BucketCopies& copies, Nanos true_ns) {
+  judge();
   const Version known = committed_version(copies);
   std::size_t lacking = 0;
   for (const auto& copy : copies.copies) {
@@ -91,7 +103,7 @@ void ConservationChecker::sampled(const BucketCopies& copies, const Version& com
                                   Nanos true_ns) {
   std::int64_t held = 0;
   for (const LiveLease& lease : leases) {
-    ++leases_seen_;
+    judge();
     held = add_saturating(held, lease.held);
     bool backed = false;
     for (const auto& copy : copies.copies) {
@@ -123,6 +135,47 @@ void ConservationChecker::sampled(const BucketCopies& copies, const Version& com
   }
 }
 
+void ConservationChecker::activated(const BucketCopies& copies, const Version& loaded,
+                                    const LimitNumbers& numbers, std::int64_t tokens,
+                                    Nanos slack_ns, Nanos true_ns) {
+  const AgedRecord* newest = copies.newest();
+  if (forgets_ || newest == nullptr || newest->record.version != loaded) return;
+  const LedgerRecord& ledger = newest->record.ledger;
+  if (ledger.numbers != numbers || ledger.window_end_ns != 0) return;
+  judge();
+  const auto [youngest_ns, oldest_ns] = copies.ages();
+  const std::int64_t most = level_at(ledger, oldest_ns + slack_ns) +
+                            outstanding(ledger, std::max<Nanos>(0, youngest_ns - slack_ns)) + 1;
+  if (tokens <= most) return;
+  violated(true_ns, "an owner begins with " + std::to_string(tokens) + " tokens of " +
+                        name_of(copies.bucket) + " where the record gives " + std::to_string(most));
+}
+
+void ConservationChecker::spent_late(const std::string& edge, const std::string& bucket,
+                                     Nanos true_ns) {
+  violated(true_ns, edge + " admits by a lease of " + name_of(bucket) + " after its deadline");
+}
+
+void ConservationChecker::watch_excess(const BucketCopies& copies, Nanos true_ns) {
+  constexpr Nanos kJitterNs = 200 * kMillisecond;
+  auto& ends_ns = excess_ends_ns_[copies.bucket];
+  const AgedRecord* newest = copies.newest();
+  if (forgets_ || newest == nullptr || newest->record.ledger.window_end_ns != 0 ||
+      outstanding(newest->record.ledger, 0) <= newest->record.ledger.numbers.capacity) {
+    ends_ns.clear();
+    return;
+  }
+  judge();
+  const Nanos age_ns = copies.ages().second;
+  for (const LesseeRecord& lessee : newest->record.ledger.lessees) {
+    const Nanos end_ns = true_ns - age_ns + lessee.ttl_remaining_ns;
+    const Nanos before_ns = ends_ns.try_emplace(lessee.lessee, end_ns).first->second;
+    if (end_ns <= before_ns + kJitterNs) continue;
+    violated(true_ns, lessee.lessee.node + " keeps tokens of " + name_of(copies.bucket) +
+                          " longer though more is out than the lowered limit allows");
+  }
+}
+
 void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos true_ns) {
   const AgedRecord* newest = copies.newest();
   std::int64_t level = cost;  // never booked: new, full
@@ -142,6 +195,7 @@ void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos
 
 void DenialChecker::denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns,
                            Nanos denied_ns, Nanos true_ns) {
+  judge();
   const auto found = full_enough_since_.find(bucket);
   if (found == full_enough_since_.end()) return;
   if (denied_ns - std::max(found->second, quiet_since_ns) <= allowance_ns) return;

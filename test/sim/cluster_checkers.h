@@ -26,6 +26,8 @@ struct BucketCopies {
 
   /// The newest version in any store, committed or not.
   const AgedRecord* newest() const;
+  /// The smallest and the greatest age among those that have the newest version.
+  std::pair<Nanos, Nanos> ages() const;
 };
 
 /// A lease that an edge may spend right now.
@@ -57,12 +59,19 @@ class ConservationChecker final : public Checker {
   ConservationChecker() : Checker("conservation") {}
   void sampled(const BucketCopies& copies, const Version& committed,
                const std::vector<LiveLease>& leases, std::int64_t capacity, Nanos true_ns);
-  std::uint64_t leases_seen() const { return leases_seen_; }
+  /// An owner has begun with the record of this version and now counts `tokens` free and out
+  /// together: no more than the record and its age give, with what flowed in kept below what was
+  /// out (D5, B9).
+  void activated(const BucketCopies& copies, const Version& loaded, const LimitNumbers& numbers,
+                 std::int64_t tokens, Nanos slack_ns, Nanos true_ns);
+  /// While more is out than a lowered limit allows, no lease ends later than it did (D8).
+  void watch_excess(const BucketCopies& copies, Nanos true_ns);
+  void spent_late(const std::string& edge, const std::string& bucket, Nanos true_ns);
   /// Majorities of stores are destroyed: leases of before are in no record.
   void forget() { forgets_ = true; }
 
  private:
-  std::uint64_t leases_seen_ = 0;
+  std::map<std::string, std::map<LesseeId, Nanos>> excess_ends_ns_;
   bool forgets_ = false;
 };
 

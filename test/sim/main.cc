@@ -1,12 +1,14 @@
 // weir_sim: seeds, scenarios and traces by hand. See test/sim/README.md.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 
 #include "src/base/mutants.h"
+#include "test/sim/figures.h"
 #include "test/sim/run.h"
 
 namespace {
@@ -14,12 +16,16 @@ namespace {
 using weir::sim::Outcome;
 using weir::sim::Scenario;
 
+/// Lines of a trace that are shown of what led to a violation.
+constexpr std::size_t kTailLines = 60;
+
 struct Arguments {
   std::string seeds = "1-20";
   std::string scenario;
   std::string scenarios = WEIR_SCENARIOS;
   std::string mutant;
   bool list_mutants = false;
+  bool figures = false;
   bool trace = false;
   bool twice = false;
   bool first = false;
@@ -36,32 +42,47 @@ bool parse_range(const std::string& text, std::uint64_t& from, std::uint64_t& to
   return from <= to;
 }
 
-std::vector<Scenario> load_scenarios(const std::string& folder, const std::string& only) {
-  std::map<std::string, Scenario> found;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    auto scenario = weir::sim::read_scenario(file.path().string());
-    if (!scenario) {
-      std::fprintf(stderr, "%s\n", scenario.error().message.c_str());
-      std::exit(2);
-    }
-    if (only.empty() || only == scenario->name) found.emplace(scenario->name, *scenario);
+/// The commit of the source tree, as git says it now.
+std::string commit() {
+  std::string text;
+  if (FILE* git = ::popen("git -C '" WEIR_SOURCE "' rev-parse --short HEAD 2>/dev/null", "r")) {
+    char buffer[64];
+    while (std::fgets(buffer, sizeof buffer, git) != nullptr) text += buffer;
+    ::pclose(git);
   }
-  std::vector<Scenario> result;
-  for (auto& [name, scenario] : found) result.push_back(std::move(scenario));
-  return result;
+  text.erase(std::find(text.begin(), text.end(), '\n'), text.end());
+  return text.empty() ? "unknown" : text;
 }
 
-void report(const Outcome& outcome, bool trace) {
-  if (trace || !outcome.violations.empty()) {
+/// Runs it again with all messages, and shows what came right before the first violation.
+void show_tail(const Scenario& scenario, const Outcome& outcome) {
+  const auto& first =
+      *std::min_element(outcome.violations.begin(), outcome.violations.end(),
+                        [](const auto& a, const auto& b) { return a.true_ns < b.true_ns; });
+  const Outcome again = weir::sim::run(scenario, outcome.seed, true);
+  std::deque<std::string> tail;
+  for (const std::string& line : again.trace) {
+    if (std::atoll(line.c_str()) > first.true_ns / weir::kMicrosecond) break;
+    tail.push_back(line);
+    if (tail.size() > kTailLines) tail.pop_front();
+  }
+  std::printf("  %s\n  ...\n", again.trace.front().c_str());
+  for (const std::string& line : tail) std::printf("  %s\n", line.c_str());
+}
+
+void report(const Scenario& scenario, const Outcome& outcome, bool trace) {
+  if (trace) {
     for (const std::string& line : outcome.trace) std::printf("  %s\n", line.c_str());
+  } else if (!outcome.violations.empty()) {
+    show_tail(scenario, outcome);
   }
   for (const auto& violation : outcome.violations) {
     std::printf(
-        "VIOLATED %s at %lld us: %s\n  seed %llu scenario %s; again with: weir_sim --seeds %llu "
-        "--scenario %s --trace\n",
+        "VIOLATED %s at %lld us: %s\n  seed %llu scenario %s commit %s; again with: weir_sim "
+        "--seeds %llu --scenario %s --trace\n",
         violation.checker.c_str(), static_cast<long long>(violation.true_ns / 1000),
         violation.what.c_str(), static_cast<unsigned long long>(outcome.seed),
-        outcome.scenario.c_str(), static_cast<unsigned long long>(outcome.seed),
+        outcome.scenario.c_str(), commit().c_str(), static_cast<unsigned long long>(outcome.seed),
         outcome.scenario.c_str());
   }
 }
@@ -75,35 +96,53 @@ struct Totals {
   std::uint64_t calls = 0;
   std::uint64_t takeovers = 0;
   double simulated_s = 0;
+  double shortest_s = 1e9;
+  std::int64_t least_use_ppm = INT64_MAX;
+  std::uint64_t fewest_faults = UINT64_MAX;  ///< of a scenario that has any
+  std::map<std::string, std::uint64_t> judged;
 
-  void add(const Outcome& outcome, bool bad) {
+  void add(const Scenario& scenario, const Outcome& outcome, bool bad) {
     failed += bad ? 1 : 0;
     faults += outcome.faults;
     checks += outcome.checks;
     timeouts += outcome.timeouts;
     calls += outcome.lease_requests;
     takeovers += outcome.takeovers;
-    simulated_s += static_cast<double>(outcome.simulated_ns) / 1e9;
+    const double span_s = static_cast<double>(outcome.simulated_ns) / 1e9;
+    simulated_s += span_s;
+    shortest_s = std::min(shortest_s, span_s);
+    least_use_ppm = std::min(least_use_ppm, outcome.use_ppm);
+    if (!scenario.faults.empty()) fewest_faults = std::min(fewest_faults, outcome.faults);
+    for (const auto& [checker, count] : outcome.judged) judged[checker] += count;
   }
 };
 
-void print_figures(const Outcome& outcome) {
+void print_totals(const Totals& totals, std::uint64_t seeds, double seconds) {
+  for (const auto& [checker, count] : totals.judged) {
+    std::printf("  %-22s judged %llu\n", checker.c_str(), static_cast<unsigned long long>(count));
+  }
   std::printf(
-      "seed %llu %s: %llu checks, %llu admitted, %llu timeouts, %llu lease requests, use "
-      "%lld/1000\n",
-      static_cast<unsigned long long>(outcome.seed), outcome.scenario.c_str(),
-      static_cast<unsigned long long>(outcome.checks),
-      static_cast<unsigned long long>(outcome.admitted),
-      static_cast<unsigned long long>(outcome.timeouts),
-      static_cast<unsigned long long>(outcome.lease_requests),
-      static_cast<long long>(outcome.use_permille));
+      "%llu seeds, %llu violated; %.0f simulated s in %.1f s (%.1f seeds/s); %llu faults, %llu "
+      "checks, %llu timeouts, %llu lease requests, %llu owners; at least %.0f s",
+      static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(totals.failed),
+      totals.simulated_s, seconds, static_cast<double>(seeds) / seconds,
+      static_cast<unsigned long long>(totals.faults),
+      static_cast<unsigned long long>(totals.checks),
+      static_cast<unsigned long long>(totals.timeouts),
+      static_cast<unsigned long long>(totals.calls),
+      static_cast<unsigned long long>(totals.takeovers), totals.shortest_s);
+  if (totals.fewest_faults != UINT64_MAX) {
+    std::printf(" and %llu faults each", static_cast<unsigned long long>(totals.fewest_faults));
+  }
+  std::printf("; least use of a quota %.2f %%\n", static_cast<double>(totals.least_use_ppm) / 1e4);
 }
 
-/// True when nothing was violated. Without a scenario every other seed or so is a swarm.
+/// True when nothing was violated. Without a scenario about half of the seeds are a swarm.
 bool run_seeds(const Arguments& arguments, const std::vector<Scenario>& scenarios, bool swarms,
                std::uint64_t from, std::uint64_t to) {
   const auto start = std::chrono::steady_clock::now();
   Totals totals;
+  std::uint64_t seeds = 0;
   for (std::uint64_t seed = from; seed <= to; ++seed) {
     const std::size_t kinds = scenarios.size() + (swarms ? scenarios.size() + 1 : 0);
     const std::size_t pick = seed % kinds;
@@ -115,34 +154,26 @@ bool run_seeds(const Arguments& arguments, const std::vector<Scenario>& scenario
       std::printf("seed %llu: two runs, two traces\n", static_cast<unsigned long long>(seed));
       bad = true;
     }
-    report(outcome, arguments.trace);
-    totals.add(outcome, bad);
-    if (arguments.trace || !arguments.scenario.empty()) print_figures(outcome);
-    if (bad && arguments.first) {
-      to = seed;
-      break;
-    }
+    report(scenario, outcome, arguments.trace);
+    totals.add(scenario, outcome, bad);
+    ++seeds;
+    if (bad && arguments.first) break;
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf(
-      "%llu seeds, %llu violated; %.0f simulated s in %.1f s (%.1f seeds/s); %llu faults, %llu "
-      "checks, %llu timeouts, %llu lease requests, %llu owners\n",
-      static_cast<unsigned long long>(to - from + 1),
-      static_cast<unsigned long long>(totals.failed), totals.simulated_s, seconds,
-      static_cast<double>(to - from + 1) / seconds, static_cast<unsigned long long>(totals.faults),
-      static_cast<unsigned long long>(totals.checks),
-      static_cast<unsigned long long>(totals.timeouts),
-      static_cast<unsigned long long>(totals.calls),
-      static_cast<unsigned long long>(totals.takeovers));
+  print_totals(totals, seeds, seconds);
   return totals.failed == 0;
 }
 
-}  // namespace
+int list_mutants() {
+  for (const auto& info : weir::kMutants) {
+    std::printf("%-26s %s\n", std::string(info.name).c_str(), std::string(info.rule).c_str());
+  }
+  return 0;
+}
 
-int main(int argc, char** argv) {
+bool read_arguments(int argc, char** argv, Arguments& arguments, int& status) {
   CLI::App app{"Runs simulated clusters of Weir through seeded faults."};
-  Arguments arguments;
   app.add_option("--seeds", arguments.seeds, "one seed or A-B")->capture_default_str();
   app.add_option("--scenario", arguments.scenario,
                  "only this one; `swarm` draws all from the seed");
@@ -150,16 +181,26 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--mutant", arguments.mutant, "break this rule of PROTOCOL.md");
   app.add_flag("--list-mutants", arguments.list_mutants, "print the rules that can be broken");
+  app.add_flag("--figures", arguments.figures, "measure what test/sim/README.md states");
   app.add_flag("--trace", arguments.trace, "print the trace of each run");
   app.add_flag("--twice", arguments.twice, "run each seed twice and compare the traces");
   app.add_flag("--first", arguments.first, "stop at the first seed that fails");
-  CLI11_PARSE(app, argc, argv);
-  if (arguments.list_mutants) {
-    for (const auto& info : weir::kMutants) {
-      std::printf("%-26s %s\n", std::string(info.name).c_str(), std::string(info.rule).c_str());
-    }
-    return 0;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    status = app.exit(error);
+    return false;
   }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  int status = 0;
+  if (!read_arguments(argc, argv, arguments, status)) return status;
+  if (arguments.list_mutants) return list_mutants();
   if (!arguments.mutant.empty()) {
     const auto mutant = weir::mutant_named(arguments.mutant);
     if (!mutant) {
@@ -175,11 +216,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "--seeds: `%s` is neither a number nor A-B\n", arguments.seeds.c_str());
     return 2;
   }
-  const auto scenarios = load_scenarios(arguments.scenarios, arguments.scenario);
+  if (arguments.figures) return weir::sim::print_figures(from, to) ? 0 : 1;
+  const auto scenarios = weir::sim::read_scenarios(arguments.scenarios, arguments.scenario);
+  if (!scenarios) {
+    std::fprintf(stderr, "%s\n", scenarios.error().message.c_str());
+    return 2;
+  }
   const bool swarms = arguments.scenario.empty() || arguments.scenario == "swarm";
-  if (scenarios.empty() && !swarms) {
+  if (scenarios->empty() && !swarms) {
     std::fprintf(stderr, "--scenario: there is no `%s`\n", arguments.scenario.c_str());
     return 2;
   }
-  return run_seeds(arguments, scenarios, swarms, from, to) ? 0 : 1;
+  return run_seeds(arguments, *scenarios, swarms, from, to) ? 0 : 1;
 }

@@ -220,6 +220,7 @@ bool Node::stalled_check(const Check& check, Completion done) {
   Decision decision;
   clock_.begin_stall(span_ns);
   const auto decided = process_->limiter->decide(check, decision);
+  if (decided && *decided) tell_late(check, decision);
   clock_.end_stall();
   pause();
   if (decided && *decided) {
@@ -230,6 +231,16 @@ bool Node::stalled_check(const Check& check, Completion done) {
   }
   shared_.world.after(clock_.true_span(span_ns), [this] { resume(); });
   return true;
+}
+
+/// By a clock that says when the answer leaves (E4).
+void Node::tell_late(const Check& check, const Decision& decision) {
+  if (!decision.allowed || decision.source != Source::lease || check.cost <= 0) return;
+  for (const edge::LeaseView& lease : process_->limiter->leases()) {
+    const auto key = decode_bucket_key(lease.bucket);
+    if (!key || key->customer != check.customer || clock_.boot_ns() < lease.deadline_ns) continue;
+    observer_.spent_late(settings_.name, lease.bucket);
+  }
 }
 
 void Node::schedule_collect(Nanos boot_deadline_ns) {
@@ -369,6 +380,19 @@ void Node::carry_owner(const std::variant<ownership::Host::OwnerStart, ownership
       observer_.committed(settings_.name, event->key, found->second.second->epoch());
     }
     step_owner(event->key, event->event, more);
+    if (const auto* loaded = std::get_if<ownership::Owner::Loaded>(&event->event)) {
+      tell_activation(event->key, *loaded);
+    }
+  }
+}
+
+void Node::tell_activation(const ownership::OwnerKey& key, const ownership::Owner::Loaded& loaded) {
+  const auto owner = process_->owners.find(key);
+  if (catching_up_ || owner == process_->owners.end() || !loaded.record || !*loaded.record) return;
+  for (const auto& view : owner->second.second->view(clock_.boot_ns())) {
+    if (view.bucket == loaded.bucket) {
+      observer_.activated(key, (*loaded.record)->record.version, view);
+    }
   }
 }
 

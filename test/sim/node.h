@@ -53,6 +53,11 @@ class Observer {
   virtual ~Observer() = default;
   virtual void committed(const std::string& node, const ownership::OwnerKey& key,
                          const Epoch& epoch) = 0;
+  /// An owner under this epoch has taken a record over: what it counts now.
+  virtual void activated(const ownership::OwnerKey& key, const Version& loaded,
+                         const ownership::BucketView& view) = 0;
+  /// An edge has admitted by a lease whose deadline had passed when it answered.
+  virtual void spent_late(const std::string& edge, const std::string& bucket) = 0;
   /// A replica has stored a record of a commit.
   virtual void accepted(const std::string& node, const RegisterId& reg, const Version& version) = 0;
   /// A replica says something to another node.
@@ -149,6 +154,8 @@ class Node {
   void carry_owner(const std::variant<ownership::Host::OwnerStart, ownership::Host::OwnerStop,
                                       ownership::Host::OwnerEvent>& what,
                    ownership::Host::Effects& more);
+  void tell_late(const Check& check, const Decision& decision);
+  void tell_activation(const ownership::OwnerKey& key, const ownership::Owner::Loaded& loaded);
   void step_owner(const ownership::OwnerKey& key, ownership::Owner::Event event,
                   ownership::Host::Effects& more);
   bool stalled_check(const Check& check, Completion done);

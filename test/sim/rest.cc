@@ -8,6 +8,7 @@ namespace weir::sim {
 namespace {
 
 constexpr int kProbeChecks = 3000;
+constexpr std::int64_t kUseParts = 1'000'000;
 /// A client does not wait longer than this for its retry time.
 constexpr Nanos kLongestProbeNs = 5 * kSecond;
 /// Progress is asked of customers who asked so often, where so many tokens flowed in.
@@ -29,6 +30,7 @@ std::int64_t tokens_in(const LimitNumbers& numbers, Nanos span_ns) {
 void Simulation::measure_use() {
   const LimitDefinition& limit = scenario_.limits.front();
   const Nanos now_ns = world_.now_ns();
+  auto leases = live_leases();
   for (const std::string& customer : customers_) {
     const std::string bucket = encode(BucketKey{customer, Scope::global, "", limit.name, {}});
     std::int64_t could =
@@ -38,21 +40,30 @@ void Simulation::measure_use() {
       const Nanos end_ns = scenario_.wall_start_ns + load_ends_ns_;
       could = limit.numbers.capacity * (end_ns / kMinute - begin_ns / kMinute + 1);
     }
-    const std::int64_t admitted = bound_.admitted_tokens(bucket) + windows_.admitted_tokens(bucket);
-    const std::int64_t used = admitted * 1000 / std::max<std::int64_t>(1, could);
-    outcome_.use_permille =
-        outcome_.use_permille < 0 ? used : std::min(outcome_.use_permille, used);
-    use_.used(customer, used, scenario_.use_permille, now_ns);
+    // What edges still hold is not lost.
+    std::int64_t held = 0;
+    for (const LiveLease& lease : leases[bucket]) held += lease.held;
+    const std::int64_t used =
+        (bound_.admitted_tokens(bucket) + windows_.admitted_tokens(bucket) + held) * kUseParts /
+        std::max<std::int64_t>(1, could);
+    outcome_.use_ppm = outcome_.use_ppm < 0 ? used : std::min(outcome_.use_ppm, used);
+    if (scenario_.use_permille > 0) {
+      use_.used(customer, used / 1000, scenario_.use_permille, now_ns);
+    }
   }
   if (scenario_.fair_permille == 0) return;
   std::uint64_t sum = 0;
   for (const auto& [edge, tokens] : edge_admitted_) sum += tokens;
+  std::uint64_t worst = UINT64_MAX;
   for (const std::string& edge : edges_) {
     const std::uint64_t part =
         edge_admitted_[edge] * edges_.size() * 1000 / std::max<std::uint64_t>(1, sum);
+    progress_.asked();
+    worst = std::min(worst, part);
     if (part >= static_cast<std::uint64_t>(scenario_.fair_permille)) continue;
     progress_.starved(now_ns, edge + " got " + std::to_string(part) + " of 1000 of an even part");
   }
+  outcome_.fair_permille = worst;
 }
 
 /// While faults rested somebody must have got something of what flowed in.
@@ -77,7 +88,9 @@ void Simulation::check_progress() {
     const auto pairs = static_cast<std::int64_t>(edges_.size() * limits_.size());
     const std::int64_t enough =
         kEnoughTokens + (calm_weather() ? 0 : kTokensForLosses) + pairs / kPairsForToken;
-    if (flowed < enough * cost || tally.issued < kEnoughChecks || tally.admitted > 0) continue;
+    if (flowed < enough * cost || tally.issued < kEnoughChecks) continue;
+    progress_.asked();
+    if (tally.admitted > 0) continue;
     progress_.starved(world_.now_ns(), customer + " asked " + std::to_string(tally.issued) +
                                            " times and got nothing of " + std::to_string(flowed) +
                                            " tokens that flowed in");
@@ -165,7 +178,7 @@ void Simulation::probe(const std::string& customer, int checks_left, Nanos told_
   nodes_.at(edge)->check(check, [=, this](const Decision& decision) {
     if (decision.allowed) {
       if (told_ns >= 0) {
-        ++outcome_.retries_kept;
+        retry_.admitted();
         return;
       }
       world_.after(kMicrosecond, [=, this] { probe(customer, checks_left - 1, -1); });

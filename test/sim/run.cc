@@ -11,7 +11,8 @@ namespace {
 constexpr Nanos kWarmUpNs = 3 * kSecond;
 /// Faults end so long before the load does that everything can have healed; and two TTLs.
 constexpr Nanos kRestNs = 12 * kSecond;
-constexpr Nanos kSampleEveryNs = 200 * kMillisecond;
+/// What a record gives is judged with ages that are wrong by so much: disks and clocks.
+constexpr Nanos kActivationSlackNs = 30 * kMillisecond;
 /// Ownership does not move any more so long after the last change of the world, and some
 /// suspicions.
 constexpr Nanos kSettledNs = 3 * kSecond;
@@ -186,6 +187,20 @@ void Simulation::committed(const std::string& node, const ownership::OwnerKey& k
   if (stable()) finding_.moved(key.reg, now_ns);
 }
 
+void Simulation::activated(const ownership::OwnerKey& key, const Version& loaded,
+                           const ownership::BucketView& view) {
+  // Give-backs add to it; after a reboot ages are shorter than the truth.
+  const auto& costs = scenario_.load.costs;
+  if (scenario_.reboots() || *std::min_element(costs.begin(), costs.end()) < 0) return;
+  for (const LimitDefinition& limit : limits_) {
+    if (limit.scope == Scope::node) continue;
+    const BucketCopies copies = copies_of(key.customer, limit);
+    if (copies.bucket != view.bucket) continue;
+    conservation_.activated(copies, loaded, limit.numbers, view.level + view.outstanding,
+                            kActivationSlackNs + 2 * round_trip_ns(), world_.now_ns());
+  }
+}
+
 void Simulation::accepted(const std::string& node, const RegisterId& reg, const Version& version) {
   const auto set = replicas_of(reg);
   if (std::find(set.begin(), set.end(), node) == set.end()) return;
@@ -253,14 +268,13 @@ BucketCopies Simulation::copies_of(const std::string& customer, const LimitDefin
 }
 
 void Simulation::schedule_sample() {
-  world_.after(kSampleEveryNs, [this] {
+  world_.after(scenario_.sample_every_ns, [this] {
     sample();
     schedule_sample();
   });
 }
 
-void Simulation::sample() {
-  const Nanos now_ns = world_.now_ns();
+std::map<std::string, std::vector<LiveLease>> Simulation::live_leases() const {
   std::map<std::string, std::vector<LiveLease>> leases;
   for (const auto& [name, node] : nodes_) {
     if (node->limiter() == nullptr) continue;
@@ -270,6 +284,12 @@ void Simulation::sample() {
       leases[lease.bucket].push_back({{name, lease.incarnation}, lease.held});
     }
   }
+  return leases;
+}
+
+void Simulation::sample() {
+  const Nanos now_ns = world_.now_ns();
+  auto leases = live_leases();
   const std::int64_t cost = largest_cost();
   for (const std::string& customer : customers_) {
     for (const LimitDefinition& limit : limits_) {
@@ -280,6 +300,7 @@ void Simulation::sample() {
       agreement_.sampled(copies, now_ns);
       conservation_.sampled(copies, agreement_.committed_version(copies), leases[copies.bucket],
                             numbers.capacity, now_ns);
+      if (!scenario_.reboots()) conservation_.watch_excess(copies, now_ns);
       denial_.sampled(copies, cost, now_ns);
       const AgedRecord* newest = copies.newest();
       if (newest == nullptr) continue;
@@ -291,11 +312,11 @@ void Simulation::sample() {
 
 Outcome Simulation::finish() {
   for (const auto& [name, node] : nodes_) outcome_.lease_requests += node->lease_requests();
-  outcome_.leases_seen = conservation_.leases_seen();
   const Checker* checkers[] = {&bound_,     &windows_, &conservation_, &epochs_, &promises_,
                                &agreement_, &use_,     &denial_,       &leak_,   &progress_,
                                &retry_,     &finding_, &bounded_};
   for (const Checker* checker : checkers) {
+    outcome_.judged[checker->name()] += checker->judged();
     for (const Violation& violation : checker->violations()) {
       outcome_.violations.push_back(violation);
     }

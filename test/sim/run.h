@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,10 @@ struct Outcome {
   std::uint64_t lease_requests = 0;
   std::uint64_t faults = 0;
   std::uint64_t takeovers = 0;
-  std::uint64_t leases_seen = 0;   ///< held leases whose backing was checked
-  std::uint64_t retries_kept = 0;  ///< clients that came back as told and were admitted
-  std::vector<Nanos> failover_ns;  ///< from an owner's end to the next commit
-  std::int64_t use_permille = -1;  ///< of the quota, by the worst bucket; -1: not measured
+  std::map<std::string, std::uint64_t> judged;  ///< by checker: what it had to judge
+  std::vector<Nanos> failover_ns;               ///< from an owner's end to the next commit
+  std::int64_t use_ppm = -1;        ///< of the quota, by the worst bucket; -1: not measured
+  std::uint64_t fair_permille = 0;  ///< of an even part, by the worst edge; 0: not asked for
   Nanos simulated_ns = 0;
 };
 

@@ -94,6 +94,7 @@ Status read_key(const std::string& key, const YAML::Node& value, Scenario& scena
       {"fair_permille", [&] { scenario.fair_permille = value.as<std::int64_t>(); }},
       {"drift_ppm", [&] { scenario.drift_ppm = value.as<std::int64_t>(); }},
       {"fault_every_ms", [&] { scenario.fault_every_ns = value.as<Nanos>() * kMillisecond; }},
+      {"sample_every_ms", [&] { scenario.sample_every_ns = value.as<Nanos>() * kMillisecond; }},
       {"use_permille", [&] { scenario.use_permille = value.as<std::int64_t>(); }},
   };
   if (key == "load") return read_load(value, scenario.load);
@@ -202,6 +203,19 @@ Result<Scenario> read_scenario(const std::string& path) {
     return failure(ErrorCode::invalid_argument, path, path + ": has no policy");
   }
   return scenario;
+}
+
+Result<std::vector<Scenario>> read_scenarios(const std::string& folder, const std::string& only) {
+  std::map<std::string, Scenario> found;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".yaml") continue;
+    auto scenario = read_scenario(file.path().string());
+    if (!scenario) return tl::unexpected(scenario.error());
+    if (only.empty() || only == scenario->name) found.emplace(scenario->name, *scenario);
+  }
+  std::vector<Scenario> result;
+  for (auto& [name, scenario] : found) result.push_back(std::move(scenario));
+  return result;
 }
 
 }  // namespace weir::sim

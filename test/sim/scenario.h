@@ -91,6 +91,7 @@ struct Scenario {
   Nanos fault_span_ns = 0;         ///< the longest; 0: two TTLs
   bool faults_from_start = false;  ///< before the first owner, too
   bool aim_at_owners = false;      ///< faults of nodes happen to nodes that own something
+  Nanos sample_every_ns = 200 * kMillisecond;  ///< what is stored and held is looked at
   std::int64_t use_permille =
       0;  ///< of the quota that must be used; 0: not asked (faults, low demand)
   std::int64_t fair_permille = 0;  ///< of an even part that each edge must get; 0: not asked
@@ -106,6 +107,8 @@ struct Scenario {
 
 /// Every error names the file and the line.
 Result<Scenario> read_scenario(const std::string& path);
+/// Those of a folder, by name, without its subfolders; only `only` unless it is empty.
+Result<std::vector<Scenario>> read_scenarios(const std::string& folder, const std::string& only);
 /// A scenario drawn from the seed: shapes, limits, loads and fault mixes that nobody would write
 /// down.
 Scenario swarm(Random& random);

@@ -23,6 +23,11 @@ class Simulation final : public Observer {
 
   void committed(const std::string& node, const ownership::OwnerKey& key,
                  const Epoch& epoch) override;
+  void activated(const ownership::OwnerKey& key, const Version& loaded,
+                 const ownership::BucketView& view) override;
+  void spent_late(const std::string& edge, const std::string& bucket) override {
+    conservation_.spent_late(edge, bucket, world_.now_ns());
+  }
   void accepted(const std::string& node, const RegisterId& reg, const Version& version) override;
   void said(const std::string& node, const RegisterMessage& message) override;
   void misdirected(const std::string& edge, const RegisterId& reg) override;
@@ -51,6 +56,7 @@ class Simulation final : public Observer {
   std::int64_t largest_cost() const;
   void schedule_sample();
   void sample();
+  std::map<std::string, std::vector<LiveLease>> live_leases() const;
   BucketCopies copies_of(const std::string& customer, const LimitDefinition& limit);
   Outcome finish();
 
