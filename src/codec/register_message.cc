@@ -174,8 +174,9 @@ void fill_kind(const Release& from, v1::RegisterMessage& to) {
 }
 
 void fill_kind(const Claims& from, v1::RegisterMessage& to) {
-  const auto& [generation, owned] = from;
+  const auto& [generation, owned, incarnation] = from;
   to.set_token(generation);
+  to.set_incarnation(incarnation);
   for (const auto& [reg, counter] : owned) {
     auto& claim = *to.add_claims();
     fill(reg, *claim.mutable_reg());
@@ -285,7 +286,7 @@ Accepted take_accepted(v1::RegisterMessage& from) {
 }
 
 Claims take_claims(v1::RegisterMessage& from) {
-  Claims to{from.token(), {}};
+  Claims to{from.token(), {}, from.incarnation()};
   to.owned.reserve(static_cast<std::size_t>(from.claims_size()));
   for (auto& claim : *from.mutable_claims()) {
     to.owned.emplace_back(take(*claim.mutable_reg()), claim.counter());

@@ -214,6 +214,7 @@ struct Release {
 struct Claims {
   std::uint64_t generation = 0;
   std::vector<std::pair<RegisterId, std::uint64_t>> owned;
+  std::uint64_t incarnation = 0;  ///< of the sender's process: an earlier one's may come late
 
   friend bool operator==(const Claims&, const Claims&) = default;
 };

@@ -298,7 +298,7 @@ void Host::on_poll(const std::string& from, const Poll& poll, Nanos now_ns) {
 
 void Host::on_claims(const std::string& from, const Claims& claims, Nanos now_ns, Effects& out) {
   Peer& peer = peers_[from];
-  if (claims.generation < peer.generation) return;
+  if (claims.incarnation != peer.incarnation || claims.generation < peer.generation) return;
   peer.generation = claims.generation;
   Owned owned = claims.owned;
   std::sort(owned.begin(), owned.end());
@@ -373,6 +373,7 @@ void Host::send_beats(Nanos now_ns, Effects& out) {
   told_generation_ = generation_;
   Claims claims;
   claims.generation = generation_;
+  claims.incarnation = config_.incarnation;
   std::set<std::string> nodes(owner_nodes_.begin(), owner_nodes_.end());
   // Nodes that are about to join, or have left, hear of the topology, too.
   for (const auto& [node, peer] : peers_) {

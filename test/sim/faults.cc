@@ -1,6 +1,8 @@
 // What happens to the cluster: faults are drawn from the scenario's list, begin, and are mended.
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "src/base/hash.h"
 #include "test/sim/simulation.h"
@@ -183,9 +185,14 @@ bool Simulation::inject_down(Fault fault, Node& node, Nanos span_ns) {
   };
   if (fault == Fault::retire) {
     node.retire();
-    world_.after(std::min(kRetireNs, span_ns), end);
-    heal(name, span_ns + kRetireNs, [this, restart, end] {
-      end();
+    // When the faults of the run end before it does, it ends with them.
+    const auto ended = std::make_shared<bool>(false);
+    const auto end_once = [ended, end] {
+      if (!std::exchange(*ended, true)) end();
+    };
+    world_.after(std::min(kRetireNs, span_ns), end_once);
+    heal(name, span_ns + kRetireNs, [this, restart, end_once] {
+      end_once();
       world_.after(kMillisecond, restart);
     });
     return true;

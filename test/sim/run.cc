@@ -11,6 +11,8 @@ namespace {
 constexpr Nanos kWarmUpNs = 3 * kSecond;
 /// Faults end so long before the load does that everything can have healed; and two TTLs.
 constexpr Nanos kRestNs = 12 * kSecond;
+/// Two periods of the longest sliding window, and some.
+constexpr Nanos kSlidingRestNs = 25 * kSecond;
 /// What a record gives is judged with ages that are wrong by so much: disks and clocks.
 constexpr Nanos kActivationSlackNs = 30 * kMillisecond;
 /// Ownership does not move any more so long after the last change of the world, and some
@@ -57,7 +59,10 @@ Outcome Simulation::go() {
   measure_use();
   check_progress();
   // Rest: leases run out, buckets fill.
-  world_.run_until(load_ends_ns_ + 4 * scenario_.ttl_ns + 5 * kSecond + 40 * round_trip_ns());
+  const bool slides = std::any_of(limits_.begin(), limits_.end(),
+                                  [](const auto& limit) { return limit.scope == Scope::node; });
+  world_.run_until(load_ends_ns_ + 4 * scenario_.ttl_ns + 5 * kSecond + 40 * round_trip_ns() +
+                   (slides ? kSlidingRestNs : 0));
   check_at_rest();
   look_everywhere();
   world_.run_until(world_.now_ns() + 2 * kSecond);

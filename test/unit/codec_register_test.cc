@@ -73,7 +73,7 @@ std::vector<RegisterMessage> one_of_each(Random& random) {
   if (yes()) found = AgedRecord{random_record(random), random.between(0, kMinute)};
   Accept accept{reg(), epoch(), number(), {}};
   for (auto n = random.below(4); n > 0; --n) accept.records.push_back(random_record(random));
-  Claims claims{number(), {}};
+  Claims claims{number(), {}, number()};
   for (auto n = random.below(4); n > 0; --n) claims.owned.emplace_back(reg(), number());
   accept.stage = number();
   const TopologyState topology{{7, "version: 7", marks()},
