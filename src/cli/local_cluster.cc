@@ -350,6 +350,11 @@ Status LocalCluster::kill(std::string_view name, int signal) {
   if (::kill(child.pid, signal) != 0) {
     return failure(ErrorCode::io, std::string(name), "cannot be signalled");
   }
+  if (signal == SIGSTOP) {
+    // One thread takes the signal and stops the others, which run on until it is scheduled.
+    siginfo_t stopped{};
+    ::waitid(P_PID, static_cast<id_t>(child.pid), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+  }
   if (signal != SIGKILL) return {};
   return wait_for_exit(name, kClusterStopNs);
 }

@@ -62,8 +62,8 @@ class LocalCluster {
   const std::string& folder() const { return folder_; }
   const std::string& policy() const { return policy_; }
 
-  /// Sends a signal to a node. For SIGKILL, returns when the process is gone; for others see
-  /// `wait_for_exit`.
+  /// Sends a signal to a node. For SIGKILL, returns when the process is gone; for SIGSTOP, when all
+  /// of its threads stand; for others see `wait_for_exit`.
   Status kill(std::string_view name, int signal);
   /// Waits until a node's process is gone; `unavailable` when it is still there after `timeout_ns`.
   Status wait_for_exit(std::string_view name, Nanos timeout_ns);

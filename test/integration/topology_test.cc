@@ -62,8 +62,9 @@ class TopologyTest : public ClusterTest {
     ASSERT_NO_FATAL_FAILURE(start(2, 5, kPolicy, quick_disk()));
   }
 
-  Topology in_force() const {
-    const auto answer = ask(node(0).admin, "GET", "/v1/topology");
+  Topology in_force() const { return in_force(node(0)); }
+  static Topology in_force(const cli::LocalNode& node) {
+    const auto answer = ask(node.admin, "GET", "/v1/topology");
     auto parsed = config::parse_topology(answer.word("document"), "topology");
     EXPECT_TRUE(parsed.value.has_value());
     return parsed.value.value_or(Topology{});
@@ -138,6 +139,7 @@ TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
   ASSERT_TRUE(load.wait_for_permille(600));
   cli::TopologyOptions drain = at(node(1));
   drain.node = node(0).name;
+  ASSERT_TRUE(eventually([&] { return in_force(node(1)).version == next.version; }));
   EXPECT_EQ(run(cli::run_topology_drain, drain), 0);
   EXPECT_TRUE(eventually([&] { return slots(node(0)) == 0; }));
   const History history = load.finish();
