@@ -237,7 +237,10 @@ Status RocksStore::remember() {
                      count_ >= file.count;
   const bool lost_unsynced = *boot && **boot != options_.boot_id;
   if (!whole || lost_unsynced) return forget();
-  return {};
+  if (options_.fsync != boot->has_value()) return {};
+  // How writes are made durable has changed: from here on the mark says so.
+  rocksdb::WriteBatch batch;
+  return put_own(batch, count_ + 1);
 }
 
 /// Amnesia: another incarnation, without what the old one has promised.

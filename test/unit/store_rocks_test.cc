@@ -289,6 +289,25 @@ TEST_F(RocksStoreTest, WithoutFsyncAnotherBootIsAmnesia) {
   EXPECT_FALSE((*open_rocks_store(options))->amnesic());
 }
 
+TEST_F(RocksStoreTest, FsyncSwitchedOffLaterIsNotedToo) {
+  RocksOptions options = rocks_options(folder(), clock_, seeds_, "boot-1");
+  ASSERT_TRUE((*open_rocks_store(options))->write(batch_of({record_of("acme", 1)})));
+  options.fsync = false;
+  ASSERT_TRUE((*open_rocks_store(options))->write(batch_of({record_of("acme", 2)})));
+  options.boot_id = "boot-2";
+  EXPECT_TRUE((*open_rocks_store(options))->amnesic());
+}
+
+TEST_F(RocksStoreTest, FsyncSwitchedOnLaterSyncsWhatWasLeft) {
+  RocksOptions options = rocks_options(folder(), clock_, seeds_, "boot-1");
+  options.fsync = false;
+  ASSERT_TRUE((*open_rocks_store(options))->write(batch_of({record_of("acme", 1)})));
+  options.fsync = true;
+  EXPECT_FALSE((*open_rocks_store(options))->amnesic());
+  options.boot_id = "boot-2";
+  EXPECT_FALSE((*open_rocks_store(options))->amnesic());
+}
+
 TEST_F(RocksStoreTest, DamageIsMovedAsideAndTheNumberKept) {
   ASSERT_TRUE(open()->write({{}, {{std::string(kNumberMeta), "7"}}}));
   std::filesystem::remove(folder() / "CURRENT");
