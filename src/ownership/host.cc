@@ -191,7 +191,7 @@ void Host::take_results(Seat::Effects& did, Nanos now_ns, Effects& out) {
   };
   for (Seat::Listed& listed : did.listed) listed_customer(listed, now_ns, out);
   for (const std::uint64_t number : did.committed) {
-    if (committed_move(number, now_ns, out)) continue;
+    if (committed_move(number, now_ns)) continue;
     const auto ticket = take(number);
     if (!ticket) continue;
     const Ticket& done = ticket.mapped();

@@ -253,7 +253,7 @@ class Host {
   void move_customers(Nanos now_ns, Effects& out);
   void list_customer(Leaving& leaving, Nanos now_ns, Effects& out);
   void listed_customer(Seat::Listed& listed, Nanos now_ns, Effects& out);
-  bool committed_move(std::uint64_t ticket, Nanos now_ns, Effects& out);
+  bool committed_move(std::uint64_t ticket, Nanos now_ns);
   void send_move(const std::string& customer, Leaving& leaving, Nanos now_ns);
   void on_move(const std::string& from, const MoveOver& move, Nanos now_ns, Effects& out);
   void on_moved(const MovedOver& moved, Nanos now_ns, Effects& out);

@@ -108,7 +108,7 @@ void Host::listed_customer(Seat::Listed& listed, Nanos now_ns, Effects& out) {
 }
 
 /// A commit of moved buckets is stored, here or in their new register. False: it was another's.
-bool Host::committed_move(std::uint64_t ticket, Nanos now_ns, Effects& out) {
+bool Host::committed_move(std::uint64_t ticket, Nanos now_ns) {
   if (auto taken = taking_.extract(ticket)) {
     route(taken.mapped().first, taken.mapped().second);
     return true;
@@ -116,7 +116,6 @@ bool Host::committed_move(std::uint64_t ticket, Nanos now_ns, Effects& out) {
   const auto found = std::find_if(leaving_customers_.begin(), leaving_customers_.end(),
                                   [&](const auto& item) { return item.second.ticket == ticket; });
   if (found == leaving_customers_.end()) return false;
-  static_cast<void>(out);
   Leaving& leaving = found->second;
   leaving.ticket = 0;
   leaving.token = ++ticket_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/base/mutants.h"
 #include "src/ownership/host.h"
 
 namespace weir::ownership {
@@ -65,6 +64,7 @@ void Host::follow(Nanos now_ns, Effects& out) {
   unmarked_ = 0;
   leaving_customers_.clear();
   moved_customers_.clear();
+  taking_.clear();
   for (const RegisterId& reg : view_->registers(config_.self)) place_of(reg, now_ns);
   to_move_.clear();
   moving_.clear();
