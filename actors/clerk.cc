@@ -21,8 +21,10 @@ struct Clerk {
     }
     // A customer may have a bucket for each address that ever came, and no reply has room for more.
     if (records->size() > codec::kMaxBucketsPerReply) records->resize(codec::kMaxBucketsPerReply);
-    auto stored =
-        stored_views(*records, owners->config, reply.epoch, book, instant(*owners->clock));
+    ownership::OwnerConfig config = owners->config;
+    config.generation = interview.generation;
+    auto stored = stored_views(*records, config, reply.epoch, book,
+                               interview.now.at(owners->clock->boot_ns()));
     if (!interview.owner) return conclude(interview, std::move(stored), {});
     self->request(interview.owner, std::chrono::nanoseconds(kQueryDeadlineNs), DescribeAtom::value)
         .then(

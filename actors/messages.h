@@ -71,6 +71,7 @@ struct StoreMeta {
 /// An event for an owner, and what it did in one step.
 struct ForOwner {
   ownership::Owner::Event event;
+  ownership::Instant now;  ///< when it was sent
 };
 struct OwnerDid {
   ownership::OwnerKey key;
@@ -145,6 +146,8 @@ struct Interview {
   Asked question;
   codec::OwnerReply reply;
   OwnerActor owner;
+  ownership::Instant now;        ///< for the register asked about
+  std::uint64_t generation = 0;  ///< and its generation
 };
 /// Answers questions about customers; runs in a thread of its own.
 using ClerkActor = caf::typed_actor<caf::reacts_to<Interview>, caf::reacts_to<Book>>;

@@ -22,7 +22,7 @@ struct Shell {
 
   void step(ownership::Owner::Event event) {
     ownership::Owner::Effects did;
-    owner->step(std::move(event), instant(*context->clock), did);
+    owner->step(std::move(event), told.at(context->clock->boot_ns()), did);
     // One that offers to end has nothing to do until it hears again.
     const bool offers = did.passive;
     const bool silent = did.answers.empty() && did.loads.empty() && !did.commit && !did.resign;
@@ -38,7 +38,8 @@ struct Shell {
   std::shared_ptr<const OwnerContext> context;
   ownership::OwnerKey key;
   std::uint64_t activation = 0;
-  std::uint64_t seen = 0;  ///< events that the host sent
+  std::uint64_t seen = 0;   ///< events that the host sent
+  ownership::Instant told;  ///< by the host; what the replicas' clocks say is its to know
   std::optional<ownership::Owner> owner;
   Timer timer;
 };
@@ -52,6 +53,7 @@ OwnerActor::behavior_type owner_behavior(OwnerActor::stateful_pointer<Shell> sel
   return {
       [shell](ForOwner& what) {
         ++shell->seen;
+        shell->told = what.now;
         shell->step(std::move(what.event));
       },
       [shell](TimerAtom, Nanos at_ns) {

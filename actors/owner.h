@@ -19,12 +19,6 @@ struct OwnerContext {
   SharedLinks links;
 };
 
-/// Now, as an owner on its own knows it: the one wall clock that it trusts is this node's.
-inline ownership::Instant instant(const Clock& clock) {
-  const Nanos wall_ns = clock.wall_ns();
-  return {clock.boot_ns(), wall_ns, wall_ns};
-}
-
 OwnerActor spawn_owner(caf::actor_system& system, std::shared_ptr<const OwnerContext> context,
                        const ownership::Host::OwnerStart& start, const Book& book);
 

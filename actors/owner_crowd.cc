@@ -5,8 +5,7 @@
 namespace weir::actors {
 
 void OwnerCrowd::carry(ownership::Host::OwnerStart&& start) {
-  OwnerActor actor = spawn_owner(home_->home_system(), context_,
-                                 {start.key, start.activation, start.epoch}, book_);
+  OwnerActor actor = spawn_owner(home_->home_system(), context_, start, book_);
   home_->monitor(actor);
   activations_.emplace(actor->id(), start.activation);
   owners_.emplace(start.activation, Entry{std::move(actor), std::move(start.key), 0});
@@ -28,7 +27,7 @@ void OwnerCrowd::carry(ownership::Host::OwnerEvent&& event) {
 
 void OwnerCrowd::send(Entry& entry, ownership::Owner::Event event) {
   ++entry.sent;
-  caf::anon_send(entry.actor, ForOwner{std::move(event)});
+  caf::anon_send(entry.actor, ForOwner{std::move(event), time_(entry.key.reg)});
 }
 
 void OwnerCrowd::set_book(const Book& book) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -15,8 +16,12 @@ namespace weir::actors {
 
 class OwnerCrowd {
  public:
-  OwnerCrowd(caf::scheduled_actor* home, std::shared_ptr<const OwnerContext> context, Book book)
-      : home_(home), context_(std::move(context)), book_(std::move(book)) {}
+  /// Now, for the owners of a register.
+  using Time = std::function<ownership::Instant(const RegisterId&)>;
+
+  OwnerCrowd(caf::scheduled_actor* home, std::shared_ptr<const OwnerContext> context, Book book,
+             Time time)
+      : home_(home), context_(std::move(context)), book_(std::move(book)), time_(std::move(time)) {}
 
   void carry(ownership::Host::OwnerStart&& start);
   void carry(ownership::Host::OwnerStop&& stop);
@@ -44,6 +49,7 @@ class OwnerCrowd {
   caf::scheduled_actor* home_;
   std::shared_ptr<const OwnerContext> context_;
   Book book_;
+  Time time_;
   std::unordered_map<std::uint64_t, Entry> owners_;  ///< by activation
   std::unordered_map<caf::actor_id, std::uint64_t> activations_;
 };

@@ -46,7 +46,8 @@ struct Replication {
   void begin(ReplicationContext with, const Book& book) {
     context = std::move(with);
     reader.emplace(*context.store);
-    crowd.emplace(self, context.owners, book);
+    crowd.emplace(self, context.owners, book,
+                  [this](const RegisterId& reg) { return host->instant(reg, now()); });
     commit_duration = &context.metrics->histogram(telemetry::metric::kCommitDuration.name,
                                                   telemetry::metric::kCommitDuration.help);
     ownership::Replica replica({context.host.self, context.store_number}, std::move(context.states),
@@ -71,6 +72,7 @@ struct Replication {
   template <typename Event>
   void step(Event event) {
     Host::Effects did;
+    host->set_wall(context.owners->clock->wall_ns(), now());
     event(did);
     carry(std::move(did));
     arm();
@@ -274,7 +276,9 @@ struct Replication {
     if (query.kind == codec::OwnerQuery::Kind::propose) return propose(question, reply);
     if (query.kind == codec::OwnerQuery::Kind::describe) {
       const OwnerActor owner = activation ? crowd->find(*activation) : OwnerActor();
-      return self->send(links().clerk, Interview{std::move(question), std::move(reply), owner});
+      return self->send(links().clerk,
+                        Interview{std::move(question), std::move(reply), owner,
+                                  host->instant(query.reg, now()), host->generation_of(query.reg)});
     }
     if (!context.chaos) {
       reply.forbidden = true;

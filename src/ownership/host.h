@@ -125,6 +125,8 @@ class Host {
   /// a new generation without them, from this node on (PROTOCOL C4). Every bucket starts empty.
   /// Fails with `invalid_argument` as `propose` does.
   Status recover(std::uint64_t version, const std::string& document, Nanos now_ns, Effects& out);
+  /// OwnerConfig::generation of a register's owners.
+  std::uint64_t generation_of(const RegisterId& reg) const;
   const TopologyState& topology() const { return topology_; }
   /// Nobody has said yet that it is committed.
   bool topology_assumed() const { return assumed_; }
@@ -259,7 +261,6 @@ class Host {
   void on_moved(const MovedOver& moved, Nanos now_ns, Effects& out);
   bool leaves(const OwnerKey& key) const;
   Status list_stores(TopologyState& state, TopologyVersion& version, Nanos now_ns) const;
-  std::uint64_t generation_of(const RegisterId& reg) const;
 
   LeaseAnswer refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const;
 

@@ -51,6 +51,13 @@ struct Instant {
   Nanos boot_ns = 0;
   Nanos wall_ns = 0;
   Nanos trusted_wall_ns = 0;
+
+  /// The same, when our boot clock says `now_ns` and nobody has told anything since.
+  Instant at(Nanos now_ns) const {
+    if (wall_ns == 0) return {now_ns, 0, 0};
+    const Nanos since_ns = subtract_saturating(now_ns, boot_ns);
+    return {now_ns, add_saturating(wall_ns, since_ns), add_saturating(trusted_wall_ns, since_ns)};
+  }
 };
 
 struct OwnerConfig {

@@ -31,6 +31,21 @@ TEST(Replication, a_disk_that_fails_ends_all_ownership) {
   EXPECT_EQ(allowed, 0) << "what was not stored was not granted";
 }
 
+TEST(Replication, a_single_store_that_was_lost_has_everything_out) {
+  SystemClock clock;
+  TestNode::Options options;
+  options.name = "only";
+  options.topology = topology_of({{"only", "", {}}});
+  options.store = std::make_shared<store::MemoryStore>(clock, "boot", kSecond, 1);
+  ASSERT_TRUE(options.store->write({{}, {{std::string(store::kNumberMeta), "2"}}}));
+  TestNode node(options);
+  std::atomic<int> allowed{0};
+  std::atomic<int> denied{0};
+  node.check("acme", 3, allowed, denied);
+  ASSERT_TRUE(eventually([&] { return allowed + denied == 3; }));
+  EXPECT_EQ(allowed, 0) << "what was granted before the loss may still be held";
+}
+
 TEST(Replication, data_without_promises_are_refused) {
   ManualClock clock;
   store::MemoryStore store(clock, "boot", kSecond, 1);
@@ -52,7 +67,7 @@ TEST(Replication, unreadable_promises_are_refused) {
 /// Three nodes with all registers on each of them.
 class Three : public ::testing::Test {
  protected:
-  Three() {
+  explicit Three(std::shared_ptr<const policy::Policy> policy = one_limit(100)) {
     Topology topology = topology_of({{"a", "", {}}, {"b", "", {}}, {"c", "", {}}});
     topology.replica_count = 3;
     std::uint64_t seed = 0;
@@ -63,6 +78,7 @@ class Three : public ::testing::Test {
       options.topology = topology;
       options.transport = ports_.back().get();
       options.seed = ++seed;
+      options.policy = policy;
       nodes_.push_back(std::make_unique<TestNode>(options));
     }
   }
@@ -125,6 +141,38 @@ TEST_F(Three, a_node_that_drains_hands_its_registers_over) {
   EXPECT_EQ(drained.get_future().wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(nodes_[0]->node().state().slots_owned, 0U);
   EXPECT_TRUE(eventually([&] { return slots() == kSlotCount; }));
+}
+
+class ThreeWithQuota : public Three {
+ protected:
+  ThreeWithQuota() : Three(one_quota(10)) {}
+
+  void spend(std::size_t node, int count) {
+    const int before = allowed_ + denied_;
+    nodes_[node]->check("acme", count, allowed_, denied_);
+    ASSERT_TRUE(eventually([&] { return allowed_ + denied_ == before + count; }));
+  }
+  std::atomic<int> allowed_{0};
+  std::atomic<int> denied_{0};
+};
+
+TEST_F(ThreeWithQuota, a_window_is_not_opened_by_the_owners_clock_alone) {
+  ASSERT_TRUE(eventually([&] { return slots() == kSlotCount; }));
+  spend(0, 20);
+  ASSERT_EQ(allowed_, 10);
+  std::string owner;
+  ASSERT_TRUE(eventually([&] { return !(owner = owner_seen_by(0)).empty(); }));
+  constexpr Nanos kTwoDays = 48 * kHour;
+  nodes_[index_of(owner)]->set_wall_ahead(kTwoDays);
+  spend(index_of(owner), 20);
+  spend((index_of(owner) + 1) % 3, 20);
+  EXPECT_EQ(allowed_, 10) << "one clock that is wrong gives no second quota";
+  for (const auto& node : nodes_) node->set_wall_ahead(kTwoDays);
+  // What the clocks say travels with the beats.
+  EXPECT_TRUE(eventually([&] {
+    spend(0, 1);
+    return allowed_ > 10;
+  })) << "a majority of clocks opens the next one";
 }
 
 }  // namespace

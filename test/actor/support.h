@@ -56,6 +56,18 @@ class ManualClock final : public Clock {
   std::atomic<Nanos> now_ns_{1000 * kSecond};
 };
 
+/// This machine's clocks, with a wall clock that can be set.
+class SetClock final : public Clock {
+ public:
+  Nanos boot_ns() const override { return real_.boot_ns(); }
+  Nanos wall_ns() const override { return real_.wall_ns() + ahead_ns_; }
+  void set_wall_ahead(Nanos ahead_ns) { ahead_ns_ = ahead_ns; }
+
+ private:
+  SystemClock real_;
+  std::atomic<Nanos> ahead_ns_{0};
+};
+
 class CountingSeeds final : public SeedSource {
  public:
   explicit CountingSeeds(std::uint64_t first) : random_(first) {}
@@ -78,6 +90,11 @@ class PolicyBook final : public ownership::LimitBook {
     if (!found || found->kind != policy::MatchedLimit::Kind::numbers) return std::nullopt;
     return found->numbers;
   }
+  /// Days of UTC, whatever window the limit has.
+  std::optional<limit::WindowSpan> window(const BucketKey&, Nanos wall_ns) const override {
+    const Nanos start_ns = wall_ns - wall_ns % kDay;
+    return limit::WindowSpan{start_ns, start_ns + kDay};
+  }
   std::uint64_t version() const override { return policy_->version(); }
 
  private:
@@ -93,6 +110,19 @@ inline std::shared_ptr<const policy::Policy> one_limit(std::int64_t capacity,
   LimitDefinition limit;
   limit.name = "api";
   limit.numbers = {capacity, rate_count, rate_period_ns};
+  definition.limits.push_back(limit);
+  return std::make_shared<const policy::Policy>(std::move(definition));
+}
+
+/// One global limit `api` of `quota` per day of UTC.
+inline std::shared_ptr<const policy::Policy> one_quota(std::int64_t quota) {
+  PolicyDefinition definition;
+  definition.version = 1;
+  LimitDefinition limit;
+  limit.name = "api";
+  limit.algorithm = Algorithm::fixed_window;
+  limit.window = Window::day;
+  limit.numbers.capacity = quota;
   definition.limits.push_back(limit);
   return std::make_shared<const policy::Policy>(std::move(definition));
 }
@@ -253,6 +283,7 @@ class TestNode {
   edge::Limiter& limiter() { return *limiter_; }
   telemetry::Metrics& metrics() { return metrics_; }
   const Clock& clock() const { return clock_; }
+  void set_wall_ahead(Nanos ahead_ns) { clock_.set_wall_ahead(ahead_ns); }
 
   /// Decides `count` checks of `customer`; each counts itself in one of the two when it is done.
   void check(const std::string& customer, int count, std::atomic<int>& allowed,
@@ -293,7 +324,7 @@ class TestNode {
   }
 
  private:
-  SystemClock clock_;
+  SetClock clock_;
   CountingSeeds seeds_;
   std::unique_ptr<telemetry::Log> log_;
   telemetry::Metrics metrics_;
