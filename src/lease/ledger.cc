@@ -76,8 +76,7 @@ std::int64_t Ledger::ceiling() const {
 /// While more is out than a lowered limit allows, no TTL is extended (PROTOCOL D8); nor is one at
 /// the very end of a window.
 bool Ledger::may_extend() const {
-  const bool fits = !exceeds() || WEIR_MUTANT(excess_extended);
-  return fits && !ends_soon();
+  return !exceeds() && !ends_soon();
 }
 
 /// True when a lease would end with its window before it is of use.

@@ -171,6 +171,7 @@ Status Host::propose(std::uint64_t version, const std::string& document, Nanos n
   state.next = TopologyVersion{
       version, document, {}, topology_.finished.generation, topology_.finished.generation_began};
   if (Status listed = list_stores(state, *state.next, now_ns); !listed) return listed;
+  if (WEIR_MUTANT(version_uncommitted)) adopt(state, now_ns, out);
   commit_topology(std::move(state), now_ns, out);
   return {};
 }

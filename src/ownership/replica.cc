@@ -42,7 +42,7 @@ const RegisterState& Replica::state(const RegisterId& reg) const {
 }
 
 std::uint64_t Replica::stage_of(const RegisterState& state) const {
-  return WEIR_MUTANT(stage_unchecked) ? 0 : std::max(floor_, state.stage);
+  return std::max(floor_, state.stage);
 }
 
 /// B1: strictly above the promise, or the same epoch again; J2: not under an earlier stage.

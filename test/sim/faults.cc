@@ -18,6 +18,9 @@ constexpr Nanos kDestructionNs = 5 * kSecond;
 constexpr Nanos kRecoveryNs = 2 * kSecond;
 /// A node that is told to stop has this long to give everything back.
 constexpr Nanos kRetireNs = kSecond;
+/// How often, and for how long, whoever is to commit a version is cut off then.
+constexpr unsigned kProposerCutPermille = 300;
+constexpr Nanos kProposerCutNs = 3 * kSecond;
 
 }  // namespace
 
@@ -275,7 +278,9 @@ bool Simulation::inject_clock(Fault fault, Node& node, Nanos span_ns) {
   return true;
 }
 
-/// Any of the owner nodes, any number of replicas that they can be.
+/// Any of the owner nodes, any number of replicas that they can be. Sometimes whoever is to commit
+/// the version is cut off when it is asked: another operator, who knows nothing of that, then uses
+/// its number again (PROTOCOL J1).
 bool Simulation::change_topology() {
   std::vector<std::string> nodes = owner_nodes_;
   const auto least = std::min<std::size_t>(3, nodes.size());
@@ -284,10 +289,25 @@ bool Simulation::change_topology() {
   }
   int replicas = scenario_.replicas;
   if (world_.random.chance(300)) replicas = world_.random.chance(500) ? 3 : 5;
+  const TopologyState& known = shared_.topology;
+  topology_version_ = std::max(topology_version_, known.finished.version);
+  if (known.next) topology_version_ = std::max(topology_version_, known.next->version);
   const TopologyVersion version = topology_of(topology_version_ + 1, nodes, replicas);
   for (auto& [name, node] : nodes_) {
-    if (!node->propose(version)) continue;
-    ++topology_version_;
+    const bool cut = world_.random.chance(kProposerCutPermille);
+    const bool before = cut && world_.random.chance(500);
+    if (before) network_.cut_off(name);
+    const bool proposed = node->propose(version);
+    if (!proposed) {
+      if (before) network_.join_again(name);
+      continue;
+    }
+    if (cut) {
+      network_.cut_off(name);
+      heal("cut of " + name, kProposerCutNs, [this, name = name] { network_.join_again(name); });
+    } else {
+      ++topology_version_;
+    }
     std::string line =
         "topology " + std::to_string(version.version) + ": R " + std::to_string(replicas) + " of";
     for (const std::string& owner : nodes) line += " " + owner;

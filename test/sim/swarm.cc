@@ -23,9 +23,6 @@ void count_windows(Random& random, Scenario& s) {
   limit.numbers = {limit.numbers.capacity * 10, 0, 0};
   s.wall_start_ns = random.between(0, 59) * kMinute + random.between(0, 59) * kSecond;
   s.seconds_ns = 120 * kSecond;
-  // A changed quota is not exact yet where its window was opened before: see README.md.
-  std::erase(s.faults, Fault::change_policy);
-  if (s.faults.empty()) s.faults.push_back(Fault::kill_node);
   if (s.load.costs.size() > 1 && s.load.costs[1] < 0) s.load.costs = {1, 2};
   if (!random.chance(300)) return;
   LimitDefinition guard = token_bucket("guard", 100, 100, 5 * kSecond);

@@ -11,12 +11,16 @@ WindowChecker::Count& WindowChecker::move(const std::string& bucket, std::int64_
   if (into_ns >= error_ns_) ++position;
   if (into_ns >= kMinute - error_ns_) ++position;
   Count& count = counts_[bucket];
-  if (position > count.position + 2) count = {position, 0, quota};
+  if (position > count.position + 2) count = {position, 0, quota, 0};
   for (; count.position < position; ++count.position) {
-    const bool leaves_middle = count.position % 2 != 0;
-    count.counted =
-        leaves_middle ? count.counted - count.quota : std::max<std::int64_t>(0, count.counted);
-    if (!leaves_middle) count.quota = quota;
+    if (count.position % 2 != 0) {
+      count.ending = count.quota;
+      count.quota = quota;
+    } else {
+      // A quota raised near the end of a minute was the ended one's, too.
+      const std::int64_t gave = std::max(count.ending, count.quota);
+      count.counted = std::max<std::int64_t>(0, count.counted - gave);
+    }
   }
   count.quota = std::max(count.quota, quota);
   return count;

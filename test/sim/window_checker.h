@@ -33,8 +33,9 @@ class WindowChecker final : public Checker {
   /// Positions in order: 2k is the time around the start of minute k, 2k + 1 its middle.
   struct Count {
     std::int64_t position = 0;
-    std::int64_t counted = 0;  ///< beyond what earlier minutes may have given
+    std::int64_t counted = 0;  ///< beyond what the minutes before the ending one may have given
     std::int64_t quota = 0;    ///< the largest in force in this minute
+    std::int64_t ending = 0;   ///< and in the one that ends, around its end
   };
   Count& move(const std::string& bucket, std::int64_t quota, Nanos wall_ns);
 
