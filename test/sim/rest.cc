@@ -68,9 +68,9 @@ void Simulation::measure_use() {
 
 /// While faults rested somebody must have got something of what flowed in.
 void Simulation::check_progress() {
-  // A lease that takes a quorum's round trip to book and another to arrive must not be over by
-  // then.
-  if (3 * round_trip_ns() > scenario_.ttl_ns) return;
+  // A lease must not be over when it arrives: its request travels, finds a commit under way, and
+  // waits for its own, each for a round trip, and whoever uses it needs a while.
+  if (4 * round_trip_ns() > shared_.terms.lessee_ns()) return;
   const std::int64_t cost = largest_cost();
   const Nanos span_ns = load_ends_ns_ - quiet_from_ns_;
   for (const std::string& customer : customers_) {
