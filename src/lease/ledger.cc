@@ -75,9 +75,7 @@ std::int64_t Ledger::ceiling() const {
 
 /// While more is out than a lowered limit allows, no TTL is extended (PROTOCOL D8); nor is one at
 /// the very end of a window.
-bool Ledger::may_extend() const {
-  return !exceeds() && !ends_soon();
-}
+bool Ledger::may_extend() const { return !withholds_ && !exceeds() && !ends_soon(); }
 
 /// True when a lease would end with its window before it is of use.
 bool Ledger::ends_soon() const { return windowed() && ttl_ns() < kShortestLeaseNs; }
@@ -244,7 +242,7 @@ bool Ledger::book(const LeaseRequest& request, Entry& entry) {
 void Ledger::answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out) {
   const std::int64_t saved = std::min(entry.credit, std::max(request.want, request.need));
   unpark(entry);
-  if (request.need > numbers_.capacity) {
+  if (request.need > numbers_.capacity && !withholds_) {
     LeaseAnswer never = answer(request.lessee, entry, LeaseStatus::empty);
     never.retry_ns = -1;
     entry.answered = never;
@@ -304,6 +302,15 @@ Ledger::Outcome Ledger::set_numbers(const LimitNumbers& numbers, std::uint64_t p
   numbers_ = numbers;
   clamp();
   out.changed = true;
+  serve(now_ns, out);
+  return out;
+}
+
+Ledger::Outcome Ledger::withhold(bool withholds, Nanos now_ns) {
+  Outcome out;
+  if (withholds == withholds_) return out;
+  advance(now_ns);
+  withholds_ = withholds;
   serve(now_ns, out);
   return out;
 }

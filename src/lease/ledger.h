@@ -96,6 +96,10 @@ class Ledger {
   Outcome tick(Nanos now_ns);
   /// Another policy: its numbers rule from `now_ns` on (D8).
   Outcome set_numbers(const LimitNumbers& numbers, std::uint64_t policy_version, Nanos now_ns);
+  /// While the limit's numbers are not known here in their highest version: books and lets expire,
+  /// but grants nothing, extends nothing and denies nobody; who wants tokens hears `pending` and
+  /// waits (D8).
+  Outcome withhold(bool withholds, Nanos now_ns);
   /// Everything back to full but for what is out on lease (`weir customer reset`).
   Outcome reset(Nanos now_ns);
 
@@ -179,6 +183,7 @@ class Ledger {
   std::int64_t free() const { return level_.tokens - reserved(); }
   bool exceeds() const { return outstanding() > room(); }
   bool may_extend() const;
+  LeaseAnswer not_now(const LesseeId& lessee, const Entry& entry, Nanos now_ns) const;
   Nanos ttl_ns() const;
   bool ends_soon() const;
   Nanos lease_end_ns(Nanos now_ns) const;
@@ -211,6 +216,7 @@ class Ledger {
   std::string bucket_;
   LimitNumbers numbers_;
   std::uint64_t policy_version_ = 0;
+  bool withholds_ = false;
   LeaseTerms terms_;
   limit::Level level_;
   Nanos as_of_ns_ = 0;

@@ -159,13 +159,20 @@ void Ledger::grant_saved(Nanos now_ns, Outcome& out) {
   }
 }
 
+/// What a parked lessee hears while it gets nothing.
+LeaseAnswer Ledger::not_now(const LesseeId& lessee, const Entry& entry, Nanos now_ns) const {
+  if (withholds_) return answer(lessee, entry, LeaseStatus::pending);
+  LeaseAnswer empty = answer(lessee, entry, LeaseStatus::empty);
+  empty.retry_ns = retry_for(lessee, entry, now_ns);
+  return empty;
+}
+
 void Ledger::serve(Nanos now_ns, Outcome& out) {
-  grant_saved(now_ns, out);
+  if (!withholds_) grant_saved(now_ns, out);
   for (auto& [lessee, entry] : entries_) {
     if (!entry.parked || entry.answered) continue;
     // Parked just now: it hears at once that there is nothing yet (G3). What it holds lives on.
-    LeaseAnswer empty = answer(lessee, entry, LeaseStatus::empty);
-    empty.retry_ns = retry_for(lessee, entry, now_ns);
+    LeaseAnswer empty = not_now(lessee, entry, now_ns);
     entry.refreshed_ns = now_ns;
     if (entry.outstanding > 0 && may_extend()) extend(entry, empty, now_ns);
     entry.answered = empty;
@@ -208,15 +215,14 @@ void Ledger::refresh_parked(Nanos now_ns, Outcome& out) {
     if (!entry.parked || entry.asked_again || now_ns - entry.refreshed_ns < kParkedRefreshNs)
       continue;
     entry.refreshed_ns = now_ns;
-    LeaseAnswer empty = answer(lessee, entry, LeaseStatus::empty);
-    empty.retry_ns = retry_for(lessee, entry, now_ns);
-    out.now.push_back(std::move(empty));
+    out.now.push_back(not_now(lessee, entry, now_ns));
   }
 }
 
 /// While a need cannot be met soon, asks those who hold tokens and do not wait to give back what
 /// lies idle (E6, G4); repeated until it is booked.
 void Ledger::recall_idle(Nanos now_ns, Outcome& out) {
+  if (withholds_) return;
   std::int64_t missing = 0;
   for (const auto& [lessee, entry] : entries_) {
     if (entry.parked)
@@ -316,7 +322,7 @@ Nanos Ledger::next_deadline() const {
       next_ns = std::min(next_ns, add_saturating(entry.refreshed_ns, kParkedRefreshNs));
     }
   }
-  if (!waiting) return next_ns;
+  if (!waiting || withholds_) return next_ns;
   if (const Nanos left_ns = window_left_ns(as_of_ns_); windowed() && left_ns > 0) {
     next_ns = std::min(next_ns, add_saturating(as_of_ns_, left_ns));
   }

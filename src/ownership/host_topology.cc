@@ -295,7 +295,9 @@ bool Host::heard_enough(const std::vector<std::string>& set) const {
 
 /// A store without a number takes the one above the highest that its peers noted of it (C2).
 void Host::number_store(Effects& out) {
-  if (replica_.own().number != 0 || numbering_) return;
+  const std::uint32_t own = replica_.own().number;
+  const bool outnumbered = number_of(known_, config_.self) > own && !replica_.votes_anywhere();
+  if ((own != 0 && !outnumbered) || numbering_) return;
   if (!heard_enough(owner_nodes_)) return;
   for (const auto& [reg, place] : places_) {
     const Quorums quorums = layout_of(reg).quorums;
@@ -310,6 +312,7 @@ void Host::number_store(Effects& out) {
 }
 
 void Host::numbered(Nanos now_ns, Effects& out) {
+  numbering_ = false;
   merge_marks(known_, {replica_.own()});
   beaten_ns_ = INT64_MIN / 2;
   tick(now_ns, out);

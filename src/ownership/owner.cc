@@ -87,22 +87,31 @@ void Owner::keep_window(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effe
   if (span) take(bucket, bucket.ledger->open_window(*span, now_ns), effects);
 }
 
+/// Somebody has a higher version of the policy than this node: until it comes the bucket goes by
+/// the numbers of its record, and nothing is granted (PROTOCOL D8).
+bool Owner::lags(const Bucket& bucket) const {
+  return bucket.met_version > book_->version() && !WEIR_MUTANT(older_policy_grants);
+}
+
 /// The policy's numbers rule from now on. What a window of the old numbers has left behind is
 /// booked before.
 void Owner::rule(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects) {
+  if (lags(bucket)) return take(bucket, bucket.ledger->withhold(true, now_ns), effects);
   keep_window(key, bucket, now_ns, effects);
   const auto numbers = book_->numbers(key);
   if (!numbers) return;
   take(bucket, bucket.ledger->set_numbers(*numbers, book_->version(), now_ns), effects);
   keep_window(key, bucket, now_ns, effects);
+  take(bucket, bucket.ledger->withhold(false, now_ns), effects);
 }
 
 /// A limit that the policy no longer has is booked with the last known numbers and grants nothing.
 void Owner::apply(Bucket& bucket, const LeaseRequest& request, Nanos now_ns, Effects& effects) {
   const auto key = decode_bucket_key(request.bucket);
   WEIR_ASSERT(key.has_value());
+  bucket.met_version = std::max(bucket.met_version, request.policy_version);
   rule(*key, bucket, now_ns, effects);
-  if (book_->numbers(*key)) {
+  if (lags(bucket) || book_->numbers(*key)) {
     take(bucket, bucket.ledger->request(request, now_ns), effects);
     return;
   }
@@ -146,9 +155,15 @@ void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
   bucket.waiting.clear();
   const auto key = decode_bucket_key(event.bucket);
   const auto numbers = key ? book_->numbers(*key) : std::nullopt;
-  if (!event.record || (!event.record->has_value() && !numbers)) {
-    // Unreadable: nothing may be believed. Unknown to policy and store alike: nothing to own.
-    const LeaseStatus status = event.record ? LeaseStatus::no_limit : LeaseStatus::pending;
+  for (const LeaseRequest& request : waiting) {
+    bucket.met_version = std::max(bucket.met_version, request.policy_version);
+  }
+  const bool unknown = event.record && !event.record->has_value() && (!numbers || lags(bucket));
+  if (!event.record || unknown) {
+    // Unreadable: nothing may be believed. Unknown to policy and store alike: nothing to own,
+    // unless a policy is still to come.
+    const bool comes = !event.record || lags(bucket);
+    const LeaseStatus status = comes ? LeaseStatus::pending : LeaseStatus::no_limit;
     for (const LeaseRequest& request : waiting) effects.answers.push_back(refusal(request, status));
     buckets_.erase(found);
     return;
@@ -174,6 +189,7 @@ void Owner::on(Loaded&& event, Nanos now_ns, Effects& effects) {
   } else {
     bucket.ledger.emplace(event.bucket, *numbers, book_->version(), config_.terms, now_ns);
   }
+  bucket.met_version = std::max(bucket.met_version, bucket.ledger->policy_version());
   for (const LeaseRequest& request : waiting) apply(bucket, request, now_ns, effects);
 }
 
@@ -209,7 +225,7 @@ void Owner::on(Tick&&, Nanos now_ns, Effects& effects) {
     if (!bucket.ledger || bucket.ledger->next_deadline() > now_ns) continue;
     const auto key = decode_bucket_key(name);
     WEIR_ASSERT(key.has_value());
-    keep_window(*key, bucket, now_ns, effects);
+    if (!lags(bucket)) keep_window(*key, bucket, now_ns, effects);
     take(bucket, bucket.ledger->tick(now_ns), effects);
   }
   drop_quiet(now_ns, effects);

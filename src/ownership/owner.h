@@ -139,7 +139,8 @@ class Owner {
     std::optional<lease::Ledger> ledger;  ///< empty while its record is being read
     std::vector<LeaseRequest> waiting;    ///< for that
     Nanos used_ns = 0;
-    bool dirty = false;  ///< something waits for the next commit
+    std::uint64_t met_version = 0;  ///< the highest of the policy that anybody named for it
+    bool dirty = false;             ///< something waits for the next commit
   };
 
   void on(Requested&& event, Nanos now_ns, Effects& effects);
@@ -153,6 +154,7 @@ class Owner {
   void rule(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
   LedgerRecord drained(const std::optional<AgedRecord>& record,
                        const std::optional<LimitNumbers>& numbers) const;
+  bool lags(const Bucket& bucket) const;
   bool forgets_window(const lease::Ledger& ledger, const BucketKey& key) const;
   void keep_window(const BucketKey& key, Bucket& bucket, Nanos now_ns, Effects& effects);
   void take(Bucket& bucket, lease::Ledger::Outcome&& outcome, Effects& effects);

@@ -84,10 +84,15 @@ void Replica::keep_promise(const RegisterState& held, const Message& message, Wr
 /// store that does not vote may join a later list; it votes by the list that it has joined.
 bool Replica::follows(const RegisterState& state, const Prepare& message) const {
   const std::vector<StoreMark>& list = message.first_start;
-  if (message.begin) return state.first_start == list;
-  if (!message.enlists && message.stage < starts_) return false;
   const bool listed = own_.number != 0 && std::find(list.begin(), list.end(), own_) != list.end();
+  if (message.begin) return listed && state.first_start == list;
+  if (!message.enlists && message.stage < starts_) return false;
   return listed && (message.enlists || !state.votes);
+}
+
+bool Replica::votes_anywhere() const {
+  return std::any_of(states_.begin(), states_.end(),
+                     [](const auto& item) { return item.second.votes; });
 }
 
 void Replica::prepare(const std::string& from, const Prepare& message, Effects& out) {

@@ -83,6 +83,7 @@ class Replica {
   /// This store got its number from its peers (C2).
   void set_number(std::uint32_t number) { own_.number = number; }
   const StoreMark& own() const { return own_; }
+  bool votes_anywhere() const;
   const RegisterState& state(const RegisterId& reg) const;
   const std::map<RegisterId, RegisterState>& states() const { return states_; }
 

@@ -167,6 +167,8 @@ void Seat::on(const std::string& from, const ReadReply& reply, Nanos now_ns, Eff
 /// Members that promised without a vote are taught, provided that our prepare announced their
 /// number and had its majority without them; a number that came later needs a new epoch first (C2).
 void Seat::find_learners(Nanos now_ns, Effects& out) {
+  // Whoever a new epoch was wanted for may have voted by the list since.
+  renews_ = false;
   for (const std::string& node : quorums_.members()) {
     const std::uint32_t number = number_of(known_, node);
     const auto promise = promises_.find(node);

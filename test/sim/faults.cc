@@ -128,6 +128,11 @@ bool Simulation::inject(Fault fault) {
 /// started.
 bool Simulation::may_wipe(const std::string& name) const {
   if (!nodes_.at(name)->settings().owner || scenario_.replicas == 1) return false;
+  // A version that somebody may have stored, and nobody goes by yet, counts on the stores that it
+  // lists.
+  const TopologyState& known = shared_.topology;
+  const auto& newest = known.next ? *known.next : known.finished;
+  if (proposed_version_ > newest.version) return false;
   std::vector<RegisterId> registers = shared_.topologies.registers();
   registers.push_back(kTopologyRegister);
   for (const RegisterId& reg : registers) {
@@ -302,6 +307,7 @@ bool Simulation::change_topology() {
       if (before) network_.join_again(name);
       continue;
     }
+    proposed_version_ = version.version;
     if (cut) {
       network_.cut_off(name);
       heal("cut of " + name, kProposerCutNs, [this, name = name] { network_.join_again(name); });

@@ -235,5 +235,86 @@ TEST(D8, LoweredLimitAppliesToLiveBucketsAtOnce) {
   EXPECT_EQ(view[0].outstanding, 10);
 }
 
+/// A record that was committed under another version of the policy.
+Owner::Loaded stored_under(std::uint64_t version, const LimitNumbers& numbers, std::int64_t level) {
+  AgedRecord aged;
+  aged.record.bucket = bucket();
+  aged.record.ledger.level = level;
+  aged.record.ledger.numbers = numbers;
+  aged.record.ledger.policy_version = version;
+  return {bucket(), std::optional<AgedRecord>(aged)};
+}
+
+constexpr LimitNumbers kSlow{10, 1, kMinute};
+
+TEST(D8, AnOwnerWithAnOlderPolicyThanTheRecordGrantsNothingUntilItHasIt) {
+  Desk desk;
+  desk.ask(request_of("a", 1, 5));
+  auto did = desk.step(stored_under(6, kSlow, 8));
+  ASSERT_EQ(did.answers.size(), 1U);
+  EXPECT_EQ(did.answers[0].status, LeaseStatus::pending);
+  EXPECT_FALSE(did.commit);
+  // Ten seconds of the old numbers would be a hundred tokens.
+  desk.now_ns += 10 * kSecond;
+  did = desk.ask(request_of("a", 2, 9));
+  ASSERT_FALSE(did.commit && !did.commit->records.empty() &&
+               did.commit->records[0].second.level > 8);
+  EXPECT_EQ(desk.owner.view(desk.now_ns).at(0).capacity, kSlow.capacity);
+  did = desk.step(Owner::PolicyChanged{std::make_shared<Book>(LimitNumbers{10, 2, kMinute}, 5)});
+  EXPECT_FALSE(did.commit) << "not that one either";
+  did = desk.step(Owner::PolicyChanged{std::make_shared<Book>(kSlow, 6)});
+  // Eight and what ten seconds brought at one a minute: the need of nine does not fit.
+  for (const LeaseAnswer& answer : did.answers) EXPECT_EQ(answer.granted, 0);
+  did = desk.ask(request_of("a", 3, 8));
+  ASSERT_TRUE(did.commit);
+  EXPECT_EQ(did.commit->records[0].second.policy_version, 6U);
+  EXPECT_EQ(desk.step(Owner::Committed{did.commit->id}).answers.at(0).granted, 8);
+}
+
+TEST(D8, ARequestThatNamesAHigherPolicyWaitsForIt) {
+  Desk desk;
+  LeaseRequest request = request_of("a", 1, 5);
+  request.policy_version = 2;
+  desk.ask(request);
+  auto did = desk.load();
+  ASSERT_EQ(did.answers.size(), 1U);
+  EXPECT_EQ(did.answers[0].status, LeaseStatus::pending) << "new under the old numbers";
+  // One who waits already gets nothing any more either.
+  desk.ask(request_of("b", 1, 50));
+  did = desk.load();
+  ASSERT_TRUE(did.commit);
+  desk.step(Owner::Committed{did.commit->id});
+  LeaseRequest spent = request_of("b", 2, 0);
+  spent.spent_total = 50;
+  did = desk.ask(spent);
+  ASSERT_TRUE(did.commit) << "nothing is out any more";
+  desk.step(Owner::Committed{did.commit->id});
+  desk.ask(request_of("c", 1, 60));
+  request.sequence = 2;
+  did = desk.ask(request);
+  ASSERT_EQ(did.answers.size(), 1U);
+  EXPECT_EQ(did.answers[0].status, LeaseStatus::pending);
+  desk.now_ns += kSecond;
+  did = desk.step(Owner::Tick{});
+  EXPECT_FALSE(did.commit) << "c's need has flowed in by the old numbers";
+  for (const LeaseAnswer& answer : did.answers) EXPECT_EQ(answer.status, LeaseStatus::pending);
+  did = desk.step(Owner::PolicyChanged{std::make_shared<Book>(LimitNumbers{200, 10, kSecond}, 2)});
+  ASSERT_TRUE(did.commit);
+  const auto granted = desk.step(Owner::Committed{did.commit->id}).answers;
+  ASSERT_FALSE(granted.empty());
+  EXPECT_GT(granted[0].granted, 0);
+  EXPECT_EQ(granted[0].policy_version, 2U);
+}
+
+TEST(D8, ALimitThatOnlyAHigherPolicyKnowsIsNotDenied) {
+  Desk desk(std::nullopt);
+  LeaseRequest request = request_of("a", 1, 5);
+  request.policy_version = 2;
+  desk.ask(request);
+  const auto did = desk.load();
+  ASSERT_EQ(did.answers.size(), 1U);
+  EXPECT_EQ(did.answers[0].status, LeaseStatus::pending);
+}
+
 }  // namespace
 }  // namespace weir::ownership

@@ -384,6 +384,22 @@ TEST(C2, ANumberThatCameAfterThePrepareNeedsANewEpochEvenUnderSteadyLoad) {
   EXPECT_EQ(prepares.front().second.known, (std::vector<StoreMark>{{"c", 2}})) << "announced";
 }
 
+TEST(C2, AStoreThatVotesMeanwhileNeedsNoNewEpoch) {
+  Bench bench;
+  owns_beside_a_new_store(bench);
+  bench.submit(1, 10);
+  bench.tick({}, {{"c", 2}});
+  bench.submit(2, 20);
+  // It had joined the list by which the others vote, and begins to.
+  bench.promises("c", true, {}, 2);
+  bench.sent<Accept>();
+  bench.accepts("a", 1);
+  bench.accepts("b", 1);
+  bench.tick({}, {{"c", 2}});
+  EXPECT_FALSE(bench.did.deposed);
+  EXPECT_FALSE(bench.sent<Accept>().empty()) << "what gathered is committed";
+}
+
 TEST(C2, AnAnnouncedStoreIsTaughtEverythingThenVotes) {
   Bench bench;
   owns_beside_a_new_store(bench);
