@@ -80,6 +80,13 @@ void AgreementChecker::committed(const BucketCopies& copies, const Epoch& epoch,
   if (newest == nullptr) return;
   Version& known = committed_[{copies.reg, copies.bucket}];
   known = std::max(known, newest->record.version);
+  const std::uint64_t policy = newest->record.ledger.policy_version;
+  std::uint64_t& highest = policies_[copies.bucket];
+  if (policy < highest) {
+    violated(true_ns, name_of(copies.bucket) + ": committed by policy " + std::to_string(policy) +
+                          " after policy " + std::to_string(highest));
+  }
+  highest = std::max(highest, policy);
   sampled(copies, true_ns);
 }
 
@@ -182,9 +189,11 @@ void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos
   std::int64_t full = cost;
   if (newest != nullptr) {
     const LedgerRecord& ledger = newest->record.ledger;
-    level = level_at(ledger, newest->age_ns);
+    // An owner may have heard only those whose age is too small since they rebooted (B9).
+    const Nanos age_ns = copies.ages().first;
+    level = level_at(ledger, age_ns);
     // Below the ceiling tokens may be saved for a larger need (E6).
-    full = std::max(cost, room_beside(ledger, newest->age_ns));
+    full = std::max(cost, room_beside(ledger, age_ns));
   }
   if (level < full) {
     full_enough_since_.erase(copies.bucket);

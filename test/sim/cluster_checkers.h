@@ -37,7 +37,8 @@ struct LiveLease {
 };
 
 /// replica agreement, second half: no majority of stores, amnesic ones left out, may lack a
-/// committed record or have an older version of it.
+/// committed record or have an older version of it; and none is committed by an older policy than
+/// one before it (D8).
 class AgreementChecker final : public Checker {
  public:
   AgreementChecker() : Checker("replica agreement") {}
@@ -50,6 +51,7 @@ class AgreementChecker final : public Checker {
 
  private:
   std::map<std::pair<RegisterId, std::string>, Version> committed_;
+  std::map<std::string, std::uint64_t> policies_;  ///< the highest, by bucket
 };
 
 /// conservation: every token that an edge may spend stands in a record that is committed or newer,

@@ -402,18 +402,39 @@ void Simulation::change_policy() {
   }
   ++policy_version_;
   use_policy();
-  // Whoever is stopped meanwhile goes on with the old numbers when it resumes.
-  old_limits_.emplace_back(world_.now_ns() + shared_.terms.grantor_ns() +
-                               scenario_.longest_fault() + 2 * kSecond + round_trip_ns(),
-                           before);
+  old_limits_.push_back({policy_version_, kForever, before});
+  settle_limits();
+  // One file at first, or all of them.
+  const std::string first = any_node();
+  const bool everywhere = world_.random.chance(300);
+  for (auto& [name, node] : nodes_) {
+    if (everywhere || name == first) node->read_policy_file(policy_version_);
+  }
+}
+
+/// The old numbers hold until nobody who runs goes by them, and until what they granted has ended;
+/// whoever is stopped meanwhile goes on with them when it resumes.
+void Simulation::adopted_policy() {
   denial_.forget();
+  disturbed();
+  std::uint64_t oldest = UINT64_MAX;
+  for (const auto& [name, node] : nodes_) {
+    if (node->alive()) oldest = std::min(oldest, node->policy_version());
+  }
+  for (OldLimits& old : old_limits_) {
+    if (old.until_ns != kForever || oldest < old.replaced_by) continue;
+    old.until_ns = world_.now_ns() + shared_.terms.grantor_ns() + scenario_.longest_fault() +
+                   2 * kSecond + round_trip_ns();
+  }
+}
+
+void Simulation::settle_limits() {
   for (const std::string& customer : customers_) {
     for (const LimitDefinition& limit : limits_) {
       bound_.settle(encode(BucketKey{customer, limit.scope, "", limit.name, {}}), declared(limit),
                     world_.now_ns());
     }
   }
-  for (auto& [name, node] : nodes_) node->set_policy(shared_.policy);
 }
 
 }  // namespace weir::sim

@@ -37,9 +37,9 @@ LimitNumbers larger(const LimitNumbers& a, const LimitNumbers& b) {
 /// of the old ones have ended (PROTOCOL D8).
 LimitNumbers Simulation::declared(const LimitDefinition& limit) const {
   LimitNumbers numbers = limit.numbers;
-  for (const auto& [until_ns, limits] : old_limits_) {
-    if (world_.now_ns() >= until_ns) continue;
-    for (const LimitDefinition& old : limits) {
+  for (const OldLimits& before : old_limits_) {
+    if (world_.now_ns() >= before.until_ns) continue;
+    for (const LimitDefinition& old : before.limits) {
       if (old.name == limit.name) numbers = larger(old.numbers, numbers);
     }
   }

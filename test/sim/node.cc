@@ -94,8 +94,9 @@ void Node::boot() {
     config.max_buckets = shared_.max_buckets;
     process.limiter = std::make_unique<edge::Limiter>(config, clock_, shared_.world.random.next(),
                                                       [this] { schedule_collect(0); });
-    process.limiter->set_policy(shared_.policy);
   }
+  boot_policy();
+  if (process.limiter) process.limiter->set_policy(policy());
   if (settings_.owner) boot_owner();
   shared_.world.log(settings_.name + " boots");
 }
@@ -163,16 +164,8 @@ void Node::wipe() {
   shared_.world.log(settings_.name + " is wiped");
 }
 
-void Node::set_policy(std::shared_ptr<const policy::Policy> policy) {
-  in_process([this, policy = std::move(policy)] {
-    if (process_->limiter) process_->limiter->set_policy(policy);
-    const auto book = std::make_shared<Book>(policy);
-    std::vector<ownership::OwnerKey> keys;
-    for (const auto& [key, owner] : process_->owners) keys.push_back(key);
-    ownership::Host::Effects more;
-    for (const auto& key : keys) step_owner(key, ownership::Owner::PolicyChanged{book}, more);
-    carry(std::move(more));
-  });
+std::shared_ptr<const ownership::LimitBook> Node::make_book() const {
+  return std::make_shared<Book>(policy());
 }
 
 void Node::retire() {
@@ -364,8 +357,8 @@ void Node::carry_owner(const std::variant<ownership::Host::OwnerStart, ownership
     config.generation = start->generation;
     config.terms = shared_.terms;
     config.max_clock_error_ns = shared_.max_clock_error_ns;
-    auto owner = std::make_unique<ownership::Owner>(
-        config, start->epoch, std::make_shared<Book>(shared_.policy), clock_.boot_ns());
+    auto owner =
+        std::make_unique<ownership::Owner>(config, start->epoch, make_book(), clock_.boot_ns());
     process_->owners[start->key] = {start->activation, std::move(owner)};
   } else if (const auto* stop = std::get_if<ownership::Host::OwnerStop>(&what)) {
     const auto found = process_->owners.find(stop->key);

@@ -15,6 +15,7 @@
 #include "src/edge/router.h"
 #include "src/ownership/host.h"
 #include "src/policy/policy.h"
+#include "src/policy/spread.h"
 #include "src/store/memory_store.h"
 #include "test/sim/network.h"
 #include "test/sim/topology.h"
@@ -40,7 +41,8 @@ struct Shared {
   Nanos wait_ns = 50 * kMillisecond;
   Nanos max_clock_error_ns = 5 * kSecond;
   std::size_t max_buckets = edge::kMaxBuckets;
-  std::shared_ptr<const policy::Policy> policy;
+  std::map<std::uint64_t, std::shared_ptr<const policy::Policy>> policies;  ///< by version
+  bool policies_change = false;
   Topologies topologies;
   TopologyState first_topology;  ///< what their files say
   TopologyState topology;        ///< the newest that a node follows; at first what their files say
@@ -64,6 +66,8 @@ class Observer {
   virtual void said(const std::string& node, const RegisterMessage& message) = 0;
   /// An edge asked a node that does not own the register.
   virtual void misdirected(const std::string& edge, const RegisterId& reg) = 0;
+  /// A node goes by a higher version of the policy from now on.
+  virtual void adopted_policy() = 0;
   virtual void found_owner(const std::string& edge, const RegisterId& reg) = 0;
 };
 
@@ -89,7 +93,10 @@ class Node {
   bool propose(const TopologyVersion& version);
   /// What an operator does here when majorities are destroyed (PROTOCOL C4).
   bool recover(const TopologyVersion& version);
-  void set_policy(std::shared_ptr<const policy::Policy> policy);
+  /// The operator has put another version into this node's file, and bids it read that.
+  void read_policy_file(std::uint64_t version);
+  /// In force; 0: the process is down.
+  std::uint64_t policy_version() const;
 
   using Completion = edge::Limiter::Completion;
   /// A client's check at this edge. False: nobody answers here now.
@@ -126,6 +133,7 @@ class Node {
     std::unique_ptr<edge::Limiter> limiter;
     std::unique_ptr<edge::Router> router;
     std::unique_ptr<ownership::Host> host;
+    std::unique_ptr<policy::Spread> spread;
     std::map<ownership::OwnerKey, std::pair<std::uint64_t, std::unique_ptr<ownership::Owner>>>
         owners;
     Nanos collect_at_ns = kForever;  ///< true time of the next scheduled collect
@@ -142,6 +150,16 @@ class Node {
   /// Runs `what` in this process, now or when it is resumed; never in another one.
   void in_process(std::function<void()> what);
   void boot_owner();
+  void boot_policy();
+  static policy::PolicyText policy_text(std::uint64_t version);
+  std::shared_ptr<const policy::Policy> policy() const;
+  std::shared_ptr<const ownership::LimitBook> make_book() const;
+  void to_peer(const std::string& to, std::function<void(Node&)> deliver);
+  void carry_policy(policy::Spread::Effects did);
+  void tell_policy();
+  void tell_policy_now();
+  void hear_policy(const std::string& from, const policy::PolicyStamp& stamp);
+  void use_policy();
   void collect();
   void schedule_collect(Nanos boot_deadline_ns);
   void schedule_tick();
@@ -170,6 +188,7 @@ class Node {
   SimClock clock_;
   std::uint64_t boots_ = 0;
   std::uint64_t disk_ = 1;
+  std::uint64_t file_version_ = 1;  ///< of the policy
   std::unique_ptr<store::MemoryStore> store_;
   std::shared_ptr<Process> process_;
   bool paused_ = false;

@@ -32,7 +32,8 @@ Simulation::Simulation(const Scenario& scenario, std::uint64_t seed, bool keep_t
               scenario.wait_ns,
               scenario.max_clock_error_ns,
               scenario.max_buckets,
-              nullptr,
+              {},
+              false,
               {},
               {},
               {},
@@ -100,6 +101,8 @@ void Simulation::build() {
   shared_.seat.retry_ns = std::max(shared_.seat.retry_ns, 3 * one_way_ns);
   limits_ = scenario_.limits;
   use_policy();
+  shared_.policies_change =
+      std::count(scenario_.faults.begin(), scenario_.faults.end(), Fault::change_policy) > 0;
   std::set<RegisterId> registers;
   for (int i = 1; i <= scenario_.load.customers; ++i) {
     customers_.push_back("customer-" + std::to_string(i));
@@ -168,7 +171,7 @@ void Simulation::use_policy() {
   PolicyDefinition definition;
   definition.version = policy_version_;
   definition.limits = limits_;
-  shared_.policy = std::make_shared<policy::Policy>(std::move(definition));
+  shared_.policies[policy_version_] = std::make_shared<policy::Policy>(std::move(definition));
 }
 
 void Simulation::committed(const std::string& node, const ownership::OwnerKey& key,

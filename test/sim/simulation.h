@@ -80,6 +80,8 @@ class Simulation final : public Observer {
   bool inject_disk(Fault fault, Node& node, Nanos span_ns);
   bool inject_clock(Fault fault, Node& node, Nanos span_ns);
   void change_policy();
+  void adopted_policy() override;
+  void settle_limits();
   bool change_topology();
   bool destroy_majority();
   void recover_at(const std::string& node, const std::vector<std::string>& lost);
@@ -107,7 +109,12 @@ class Simulation final : public Observer {
   std::vector<std::string> customers_;
   std::vector<LimitDefinition> limits_;  ///< in force
   /// Those of earlier policies, and until when leases of them may live.
-  std::vector<std::pair<Nanos, std::vector<LimitDefinition>>> old_limits_;
+  struct OldLimits {
+    std::uint64_t replaced_by = 0;  ///< version
+    Nanos until_ns = kForever;
+    std::vector<LimitDefinition> limits;
+  };
+  std::vector<OldLimits> old_limits_;
   std::uint64_t policy_version_ = 1;
   std::uint64_t topology_version_ = 1;
   std::uint64_t proposed_version_ = 0;  ///< the last that anybody took
