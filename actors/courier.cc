@@ -71,6 +71,8 @@ struct Courier {
     if (envelope->heartbeat) {
       tell_round_trip(*peers->find(frame.from));
       tell_shape(*peers->find(frame.from), envelope->topology_version);
+      tell_policy(frame.from,
+                  {envelope->heartbeat->policy_version, envelope->heartbeat->policy_hash});
     }
     dispatch(*envelope);
   }
@@ -108,6 +110,18 @@ struct Courier {
     for (codec::OwnerReply& reply : envelope.owner_replies) {
       self->send(links.desk, Replied{envelope.from, std::move(reply)});
     }
+    for (codec::PolicyMessage& message : envelope.policy_messages) {
+      if (links.herald) self->send(links.herald, PolicyFrom{envelope.from, std::move(message)});
+    }
+  }
+
+  /// Of a peer that has another policy, with each of its heartbeats; of one that has ours now,
+  /// once.
+  void tell_policy(const std::string& peer, const policy::PolicyStamp& stamp) {
+    policy::PolicyStamp& told = policies[peer];
+    if (!context.links->herald || (stamp == told && stamp == policy_stamp)) return;
+    told = stamp;
+    self->send(context.links->herald, PeerPolicy{peer, stamp});
   }
 
   /// An edge that goes by an earlier version hears of this one. Owners tell each other.
@@ -186,6 +200,7 @@ struct Courier {
             "peer connected",
             {{"peer", peer.node}, {"region", peer.region}, {"incarnation", peer.incarnation}});
       } else {
+        policies.erase(peer.node);
         context.log->warn(
             "peer lost",
             {{"peer", peer.node}, {"region", peer.region}, {"incarnation", peer.incarnation}});
@@ -198,7 +213,9 @@ struct Courier {
   CourierContext context;
   std::shared_ptr<const Shape> shape;
   std::optional<PeerTable> peers;
-  std::map<std::string, codec::Envelope> outbox;  ///< by node
+  std::map<std::string, codec::Envelope> outbox;        ///< by node
+  policy::PolicyStamp policy_stamp;                     ///< in force here
+  std::map<std::string, policy::PolicyStamp> policies;  ///< told last, by connected peer
 };
 
 CourierActor::behavior_type courier_behavior(CourierActor::stateful_pointer<Courier> self,
@@ -222,6 +239,13 @@ CourierActor::behavior_type courier_behavior(CourierActor::stateful_pointer<Cour
       },
       [courier](Replied& replied) {
         courier->outbox_for(replied.node).owner_replies.push_back(std::move(replied.reply));
+      },
+      [courier](PolicyFor& policy) {
+        courier->outbox_for(policy.node).policy_messages.push_back(std::move(policy.message));
+      },
+      [courier](const policy::PolicyStamp& own) {
+        courier->policy_stamp = own;
+        courier->peers->set_policy(own.version, own.content_hash);
       },
       [courier](const Frame& frame) { courier->receive(frame); },
       [courier](const Link& link) { courier->link(link); },

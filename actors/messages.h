@@ -23,6 +23,7 @@
 #include "src/ownership/host.h"
 #include "src/ownership/owner.h"
 #include "src/ownership/replica.h"
+#include "src/policy/spread.h"
 #include "src/store/store.h"
 
 namespace weir::actors {
@@ -115,6 +116,20 @@ struct DrainOrder {
   std::function<void()> done;
 };
 
+/// The stamp that a peer's heartbeat tells.
+struct PeerPolicy {
+  std::string node;
+  policy::PolicyStamp stamp;
+};
+struct PolicyFor {
+  std::string node;
+  codec::PolicyMessage message;
+};
+struct PolicyFrom {
+  std::string node;
+  codec::PolicyMessage message;
+};
+
 struct Frame {
   std::string from;
   std::string bytes;
@@ -168,8 +183,12 @@ using BrokerActor =
 using CourierActor =
     caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<RegistersFor>,
                      caf::reacts_to<LeaseAnswer>, caf::reacts_to<Asked>, caf::reacts_to<Replied>,
+                     caf::reacts_to<PolicyFor>, caf::reacts_to<policy::PolicyStamp>,
                      caf::reacts_to<Frame>, caf::reacts_to<Link>, caf::reacts_to<ShapeNews>,
                      caf::reacts_to<FlushAtom>, caf::reacts_to<TimerAtom>>;
+/// Which policy this node has, and its peers.
+using HeraldActor = caf::typed_actor<caf::reacts_to<policy::PolicyText>, caf::reacts_to<PeerPolicy>,
+                                     caf::reacts_to<PolicyFrom>, caf::reacts_to<TimerAtom, Nanos>>;
 /// Questions of this node's server, until they are answered.
 using DeskActor = caf::typed_actor<
     caf::reacts_to<Question>, caf::reacts_to<Replied>, caf::reacts_to<TimerAtom, std::uint64_t>,
@@ -184,6 +203,7 @@ struct Links {
   ReplicationActor replication;
   BrokerActor broker;
   CourierActor courier;
+  HeraldActor herald;
   DeskActor desk;
 };
 using SharedLinks = std::shared_ptr<const Links>;
@@ -263,3 +283,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::DrainOrder)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Link)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerNews)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerPolicy)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PolicyFor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PolicyFrom)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::policy::PolicyStamp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::policy::PolicyText)

@@ -11,6 +11,7 @@
 #include "actors/clerk.h"
 #include "actors/courier.h"
 #include "actors/desk.h"
+#include "actors/herald.h"
 #include "actors/messages.h"
 #include "actors/replication.h"
 #include "actors/store_writer.h"
@@ -63,6 +64,7 @@ struct Node::Impl {
   void stop();
   Status start_owning(const Book& book);
   Status open_transport();
+  void start_herald();
   std::vector<TopologyNode> dials() const;
   std::shared_ptr<const Shape> shape_of_file() const;
   Status take_stored_shape(const StoredRegisters& stored);
@@ -79,6 +81,7 @@ struct Node::Impl {
   const std::shared_ptr<OwnershipBoard> ownership = std::make_shared<OwnershipBoard>();
   const std::shared_ptr<WakeFlag> wake = std::make_shared<WakeFlag>(false);
   const std::shared_ptr<PeerBoard> board = std::make_shared<PeerBoard>();
+  const std::shared_ptr<PolicyBoard> policies = std::make_shared<PolicyBoard>();
   std::uint64_t collector = 0;
   caf::actor_system system;
   std::unique_ptr<CafTransport> own_transport;
@@ -214,10 +217,14 @@ Status Node::Impl::open_transport() {
                                        *world.metrics);
     transport = own_transport.get();
   }
-  if (transport == nullptr) return {};
+  if (transport == nullptr) {
+    start_herald();
+    return {};
+  }
   links->courier = spawn_courier(
       system, {hello(), shape, [this](const std::string& text) { return parse(text); }, transport,
                world.clock, world.log, world.metrics, board, links});
+  start_herald();
   const CourierActor courier = links->courier;
   return transport->start({[courier](std::string from, std::string frame) {
                              caf::anon_send(courier, Frame{std::move(from), std::move(frame)});
@@ -225,6 +232,12 @@ Status Node::Impl::open_transport() {
                            [courier](std::string node, bool up) {
                              caf::anon_send(courier, Link{std::move(node), up});
                            }});
+}
+
+void Node::Impl::start_herald() {
+  if (!world.policy.take) return;
+  links->herald = spawn_herald(system, {config.policy, config.policy_stored, world.policy,
+                                        world.clock, world.log, policies, links});
 }
 
 /// Order: questions are answered, then the network falls silent, then the owners end, and last the
@@ -243,6 +256,7 @@ void Node::Impl::stop() {
   }
   if (transport != nullptr) transport->stop();
   end(links->courier);
+  end(links->herald);
   if (links->replication) {
     waiter->send(links->replication, StopAtom::value);
     waiter->wait_for(links->replication);
@@ -252,6 +266,7 @@ void Node::Impl::stop() {
   end(links->clerk);
   links->desk = nullptr;
   links->courier = nullptr;
+  links->herald = nullptr;
   links->replication = nullptr;
   links->broker = nullptr;
   links->writer = nullptr;
@@ -290,6 +305,10 @@ void Node::set_book(std::shared_ptr<const ownership::LimitBook> book) {
   if (!impl_->links->replication) return;
   caf::anon_send(impl_->links->replication, Book(book));
   caf::anon_send(impl_->links->clerk, Book(std::move(book)));
+}
+
+void Node::spread_policy(policy::PolicyText text) {
+  if (impl_->links->herald) caf::anon_send(impl_->links->herald, std::move(text));
 }
 
 void Node::describe(const RegisterId& reg, const std::string& customer, DescribeCallback done) {
@@ -338,6 +357,9 @@ Node::State Node::state() const {
   state.registers_unmarked = impl_->ownership->registers_unmarked;
   state.takeovers = impl_->ownership->takeovers;
   state.store_failed = impl_->ownership->store_failed;
+  PolicyBoard::Posted policy = impl_->policies->read();
+  state.policy_wanted = policy.wanted;
+  state.policy_refused = std::move(policy.refused);
   return state;
 }
 

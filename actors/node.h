@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,11 +25,19 @@
 #include "src/model/ids.h"
 #include "src/model/topology.h"
 #include "src/ownership/owner.h"
+#include "src/policy/spread.h"
 #include "src/store/store.h"
 #include "src/telemetry/log.h"
 #include "src/telemetry/metrics.h"
 
 namespace weir::actors {
+
+/// How a policy that a peer has comes into force here.
+struct PolicyPort {
+  /// Reads `text`, puts it in force if its version is higher than what is, and says its stamp.
+  /// Fails when it cannot be read. Called on a thread of its own; may take seconds.
+  std::function<Result<policy::PolicyStamp>(const std::string& text, const std::string& peer)> take;
+};
 
 struct NodeConfig {
   std::string name;
@@ -47,6 +56,8 @@ struct NodeConfig {
   Nanos max_clock_error_ns = 5 * kSecond;  ///< OwnerConfig::max_clock_error_ns
   bool chaos = false;                      ///< kill_owner is allowed
   std::size_t most_owners = 0;             ///< alive at once; 0: kMaxActiveOwners
+  policy::PolicyText policy;   ///< in force at the start; version 0: none, its peers tell it
+  bool policy_stored = false;  ///< the store has it
 };
 
 /// What one owner says of its customer, wherever in the cluster it lives.
@@ -72,6 +83,7 @@ class Node {
     telemetry::Metrics* metrics = nullptr;
     /// In place of CAF's middleman (tests); not started yet.
     Transport* transport = nullptr;
+    PolicyPort policy = {};
   };
 
   /// Reads the promises of its store, listens, connects to its peers.
@@ -84,6 +96,8 @@ class Node {
   void wake_broker();
 
   void set_book(std::shared_ptr<const ownership::LimitBook> book);
+  /// A policy was read from a file and is in force: it is stored, and told to the cluster.
+  void spread_policy(policy::PolicyText text);
 
   /// The cluster's shape as this node follows it.
   std::shared_ptr<const Shape> shape() const;
@@ -113,6 +127,9 @@ class Node {
     bool store_failed = false;  ///< a write failed: this node owns nothing any more (C5)
     std::uint16_t cluster_port = 0;
     std::uint32_t live_edges = 1;
+    std::uint64_t policy_wanted = 0;  ///< a higher version that peers have, and is not here yet
+    /// Peers that have the version in force with other content (J4).
+    std::map<std::string, policy::PolicyStamp> policy_refused;
   };
   State state() const;
   /// Waits until every register that this node replicates has an owner; false: not in time.

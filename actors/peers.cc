@@ -120,6 +120,8 @@ codec::Envelope PeerTable::heartbeat_to(const std::string& node, Peer& peer, Nan
   heartbeat.sequence = ++peer.sent_sequence;
   heartbeat.sent_ns = now_ns;
   heartbeat.live_edges = heard_edges(now_ns);
+  heartbeat.policy_version = policy_version_;
+  heartbeat.policy_hash = policy_hash_;
   if (peer.heard_beat_ns != 0) {
     heartbeat.echo_ns = peer.heard_sent_ns;
     heartbeat.echo_delay_ns = now_ns - peer.heard_beat_ns;

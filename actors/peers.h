@@ -43,6 +43,11 @@ class PeerTable {
   };
 
   void set_topology_version(std::uint64_t version) { topology_version_ = version; }
+  /// Which policy is in force here.
+  void set_policy(std::uint64_t version, std::uint64_t hash) {
+    policy_version_ = version;
+    policy_hash_ = hash;
+  }
   /// The transport has a way to `node`, or none any more.
   void on_link(const std::string& node, bool up, Nanos now_ns, Turn& turn);
   /// Something came from a peer. False: it is not from the process that speaks for that name now.
@@ -88,6 +93,8 @@ class PeerTable {
 
   codec::Hello self_;
   std::uint64_t topology_version_;
+  std::uint64_t policy_version_ = 0;
+  std::uint64_t policy_hash_ = 0;
   std::map<std::string, Peer, std::less<>> peers_;
 };
 

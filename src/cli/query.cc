@@ -240,6 +240,16 @@ void print_status(const json::object& status, std::ostream& out) {
       {"up for", format_milliseconds(number_of(status, "uptime_s") * 1000)},
       {"policy", "version " + text_of(policy, "version") + ", " + text_of(policy, "limits") +
                      " limits, from " + text_of(policy, "path")}};
+  const std::string origin = text_of(policy, "origin");
+  if (!origin.empty() && origin != "file") rows.back()[1] += ", told by " + origin;
+  if (const auto wanted = number_of(policy, "wanted"); wanted > 0) {
+    rows.push_back({"POLICY WANTED", "version " + std::to_string(wanted) +
+                                         ", which peers have: no limit grants by an older one"});
+  }
+  for (const auto& [peer, hash] : object_of(policy, "conflicts")) {
+    rows.push_back({"POLICY CONFLICT", printable(std::string(peer)) + " has another version " +
+                                           text_of(policy, "version") + ": write a higher one"});
+  }
   const json::object& reload = object_of(policy, "last_error");
   if (!reload.empty()) {
     rows.push_back({"RELOAD FAILED", "at " + text_of(reload, "at")});

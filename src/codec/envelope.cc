@@ -121,6 +121,17 @@ void fill(const Heartbeat& from, v1::Heartbeat& to) {
   to.set_echo_ns(from.echo_ns);
   to.set_echo_delay_ns(from.echo_delay_ns);
   to.set_live_edges(from.live_edges);
+  to.set_policy_version(from.policy_version);
+  to.set_policy_hash(from.policy_hash);
+}
+
+void fill(const PolicyMessage& from, v1::PolicyMessage& to) {
+  to.set_kind(static_cast<std::uint32_t>(from.kind));
+  to.set_version(from.version);
+  to.set_hash(from.hash);
+  to.set_offset(from.offset);
+  to.set_total(from.total);
+  to.set_text(from.text);
 }
 
 /// Collects items into messages and starts a new one when the next item does not fit.
@@ -189,6 +200,7 @@ std::vector<std::string> write_frames(const Envelope& envelope, bool split) {
   writer.add(envelope.owner_queries, &v1::Envelope::mutable_owner_queries);
   writer.add(envelope.owner_replies, &v1::Envelope::mutable_owner_replies);
   writer.add(envelope.register_messages, &v1::Envelope::mutable_register_messages);
+  writer.add(envelope.policy_messages, &v1::Envelope::mutable_policy_messages);
   return writer.finish();
 }
 
@@ -278,7 +290,17 @@ Hello take(v1::Hello& from) {
 }
 
 Heartbeat take(const v1::Heartbeat& from) {
-  return {from.sequence(), from.sent_ns(), from.echo_ns(), from.echo_delay_ns(), from.live_edges()};
+  return {from.sequence(),   from.sent_ns(),        from.echo_ns(),    from.echo_delay_ns(),
+          from.live_edges(), from.policy_version(), from.policy_hash()};
+}
+
+PolicyMessage take(v1::PolicyMessage& from) {
+  return {static_cast<PolicyMessage::Kind>(from.kind()),
+          from.version(),
+          from.hash(),
+          from.offset(),
+          from.total(),
+          std::move(*from.mutable_text())};
 }
 
 template <typename Item, typename List>
@@ -309,7 +331,7 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   for (const int list :
        {v1::Envelope::kLeaseRequestsFieldNumber, v1::Envelope::kLeaseAnswersFieldNumber,
         v1::Envelope::kOwnerQueriesFieldNumber, v1::Envelope::kOwnerRepliesFieldNumber,
-        v1::Envelope::kRegisterMessagesFieldNumber}) {
+        v1::Envelope::kRegisterMessagesFieldNumber, v1::Envelope::kPolicyMessagesFieldNumber}) {
     items += count_fields(*content, list);
   }
   if (items > kMaxItemsPerFrame) {
@@ -337,6 +359,7 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   take_list(*message.mutable_owner_queries(), envelope.owner_queries);
   take_list(*message.mutable_owner_replies(), envelope.owner_replies);
   take_list(*message.mutable_register_messages(), envelope.register_messages);
+  take_list(*message.mutable_policy_messages(), envelope.policy_messages);
   return envelope;
 }
 

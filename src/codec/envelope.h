@@ -20,6 +20,11 @@ namespace weir::codec {
 inline constexpr std::size_t kMaxFrameBytes = 4 * 1024 * 1024;
 /// Most requests, answers, queries, replies and register messages in one frame, together. As above.
 inline constexpr std::size_t kMaxItemsPerFrame = 16 * 1024;
+/// Longest piece of a policy. A longer one is refused.
+inline constexpr std::size_t kMaxPolicyPieceBytes = 256 * 1024;
+/// Longest policy that is told, as long as the longest file that is read. Nobody asks on after
+/// that.
+inline constexpr std::uint64_t kMaxPolicyBytes = 64 * 1024 * 1024;
 /// Most buckets of one OwnerReply. The encoder leaves out the rest.
 inline constexpr std::size_t kMaxBucketsPerReply = 128;
 /// Longest OwnerReply::error, bytes. The encoder leaves out a longer one's end.
@@ -45,9 +50,25 @@ struct Heartbeat {
   Nanos sent_ns = 0;        ///< sender's boot clock
   Nanos echo_ns = 0;        ///< sent_ns of the newest heartbeat from the other side; 0: none yet
   Nanos echo_delay_ns = 0;  ///< how long ago that was received
-  std::uint32_t live_edges = 0;  ///< edges that the sender has heard lately
+  std::uint32_t live_edges = 0;      ///< edges that the sender has heard lately
+  std::uint64_t policy_version = 0;  ///< in force at the sender; 0: none
+  std::uint64_t policy_hash = 0;     ///< of its text
 
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+
+/// The policy on its way to a node that has an older one: each piece is asked for, so that no more
+/// than one is ever on its way (PROTOCOL J4).
+struct PolicyMessage {
+  enum class Kind : std::uint8_t { ask = 1, piece = 2 };
+  Kind kind = Kind::ask;
+  std::uint64_t version = 0;  ///< ask: of what came before, 0 when nothing did
+  std::uint64_t hash = 0;     ///< likewise
+  std::uint64_t offset = 0;   ///< bytes of the text before this piece
+  std::uint64_t total = 0;    ///< piece: bytes of the whole text
+  std::string text = {};      ///< piece: at most kMaxPolicyPieceBytes
+
+  friend bool operator==(const PolicyMessage&, const PolicyMessage&) = default;
 };
 
 /// A question about one customer for its owner.
@@ -109,6 +130,7 @@ struct Envelope {
   std::vector<OwnerQuery> owner_queries;
   std::vector<OwnerReply> owner_replies;
   std::vector<RegisterMessage> register_messages;  ///< between owner nodes only
+  std::vector<PolicyMessage> policy_messages;
 
   friend bool operator==(const Envelope&, const Envelope&) = default;
 };

@@ -114,6 +114,17 @@ Status check(const v1::Heartbeat& heartbeat) {
                              {"heartbeat.echo_delay_ns", heartbeat.echo_delay_ns()}});
 }
 
+Status check(const v1::PolicyMessage& policy) {
+  if (policy.kind() != static_cast<std::uint32_t>(PolicyMessage::Kind::ask) &&
+      policy.kind() != static_cast<std::uint32_t>(PolicyMessage::Kind::piece)) {
+    return corrupt("kind", "is unknown");
+  }
+  if (policy.text().size() > kMaxPolicyPieceBytes) return corrupt("text", "is too long");
+  if (policy.total() > kMaxPolicyBytes) return corrupt("total", "is more than a policy may have");
+  if (policy.offset() > kMaxPolicyBytes) return corrupt("offset", "is more than a policy may have");
+  return {};
+}
+
 template <typename List>
 Status check_list(const char* name, const List& list) {
   for (int i = 0; i < list.size(); ++i) {
@@ -141,7 +152,8 @@ Status check_envelope(const v1::Envelope& message) {
   if (auto s = check_list("lease_answers", message.lease_answers()); !s) return s;
   if (auto s = check_list("owner_queries", message.owner_queries()); !s) return s;
   if (auto s = check_list("owner_replies", message.owner_replies()); !s) return s;
-  return check_list("register_messages", message.register_messages());
+  if (auto s = check_list("register_messages", message.register_messages()); !s) return s;
+  return check_list("policy_messages", message.policy_messages());
 }
 
 }  // namespace weir::codec

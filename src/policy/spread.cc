@@ -42,6 +42,10 @@ void Spread::received(const std::string& peer, PolicyText policy, Nanos now_ns, 
   heard(peer, stamp, now_ns, out);
 }
 
+void Spread::progressed(const std::string& peer, Nanos now_ns) {
+  if (asking_ == peer) asked_ns_ = now_ns;
+}
+
 void Spread::unreadable(const std::string& peer, Nanos now_ns, Effects& out) {
   if (asking_ == peer) asking_.clear();
   const auto found = peers_.find(peer);

@@ -56,6 +56,8 @@ class Spread {
   void asked(const std::string& peer, Effects& out) const;
   /// A peer's policy came.
   void received(const std::string& peer, PolicyText policy, Nanos now_ns, Effects& out);
+  /// Part of the answer has come: whoever is asked is not silent.
+  void progressed(const std::string& peer, Nanos now_ns);
   /// What a peer sent cannot be read or is not served here: it is not asked for that stamp again.
   void unreadable(const std::string& peer, Nanos now_ns, Effects& out);
   void tick(Nanos now_ns, Effects& out);

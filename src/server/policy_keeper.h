@@ -1,6 +1,7 @@
-// The policy in force and where it came from: reads the file at start and again at each reload, and
-// keeps the last good one when the file is bad (FIELD 6). Thread-safe; `reload` by one thread at a
-// time.
+// The policy in force and where it came from: reads the file at start and again at each reload,
+// takes what peers have, and keeps the last good one when what comes is bad (FIELD 6). The highest
+// version wins, whatever it came from (PROTOCOL J4). Thread-safe; of `start`, `reload` and `take`
+// one at a time.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "src/base/result.h"
 #include "src/base/time.h"
 #include "src/policy/policy.h"
+#include "src/policy/spread.h"
 
 namespace weir::server {
 
@@ -21,12 +23,24 @@ class PolicyKeeper {
   PolicyKeeper(std::string path, const Clock& clock);
 
   enum class Outcome { replaced, unchanged };
+  /// The first one: what the store has, unless the file's is higher. Fails as `reload` when the
+  /// file is bad and nothing is stored, but not for a file that is missing when `waits`: then the
+  /// peers tell it.
+  Result<Outcome> start(const std::optional<std::string>& stored, bool waits);
   /// Reads the file. On failure the policy in force stays, and the error (every mistake, one a
   /// line) is kept for `state` until a reload succeeds.
   Result<Outcome> reload();
+  struct Taken {
+    policy::PolicyStamp stamp;
+    Outcome outcome = Outcome::unchanged;
+  };
+  /// What a peer has: in force if its version is higher. Fails when it cannot be read.
+  Result<Taken> take(const std::string& text, const std::string& peer);
 
   struct State {
-    std::shared_ptr<const policy::Policy> policy;  ///< null before the first good file
+    std::shared_ptr<const policy::Policy> policy;  ///< null before the first good one
+    std::shared_ptr<const policy::PolicyText> text;
+    std::string origin;  ///< `file`, `store`, or the name of a peer
     Nanos loaded_wall_ns = 0;
     std::optional<std::string> last_error;  ///< of the last reload, when it failed
     Nanos last_error_wall_ns = 0;
@@ -38,7 +52,14 @@ class PolicyKeeper {
   const std::string& path() const { return path_; }
 
  private:
-  Result<std::shared_ptr<const policy::Policy>> read() const;
+  struct Read {
+    std::shared_ptr<const policy::Policy> policy;
+    std::string text;
+  };
+  static Result<Read> parse(std::string text, const std::string& name);
+  Result<Read> read_file() const;
+  Outcome put_in_force(Read read, std::string origin);
+  void note_error(const Error& error);
 
   const std::string path_;
   const Clock& clock_;

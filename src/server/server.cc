@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -152,7 +153,10 @@ struct Server::Impl {
   ~Impl() { stop(); }
 
   Status start();
+  Status start_policy();
   Status start_actors();
+  void apply_policy();
+  Result<policy::PolicyStamp> take_policy(const std::string& text, const std::string& peer);
   Status start_listeners();
   Status listen(std::unique_ptr<net::HttpServer>& server, const char* field,
                 std::optional<Endpoint>& bound);
@@ -168,8 +172,12 @@ struct Server::Impl {
   /// The limiter wakes the broker through this; null while there is none.
   std::atomic<actors::Node*> broker{nullptr};
   std::atomic<bool> draining{false};
+  // A file is read on main's thread, what peers have on an actor's; what was decided first must be
+  // in force first.
+  std::mutex policy_mutex;
   std::unique_ptr<edge::Limiter> limiter;  ///< null at a node that is no edge
   std::optional<std::uint64_t> collector;
+  bool policy_stored = false;
   std::unique_ptr<LimiterCheckService> checks;
   std::unique_ptr<NodeAdminService> admin;
   std::unique_ptr<ProbeService> probe;
@@ -186,10 +194,59 @@ net::Readiness Server::Impl::readiness() const {
   return failed ? net::Readiness::store_failed : net::Readiness::serving;
 }
 
-Status Server::Impl::start() {
-  if (const auto first = policy.reload(); !first) {
+/// What the store has beats an older file (J4); an edge that joins may have none.
+Status Server::Impl::start_policy() {
+  std::optional<std::string> stored;
+  if (config.roles.owner && world.store != nullptr) {
+    auto read = world.store->read_meta(store::kPolicyMeta);
+    if (!read) return tl::unexpected(std::move(read).error());
+    stored = *std::move(read);
+  }
+  const auto first = policy.start(stored, !config.join.empty());
+  if (!first) {
     return failure(first.error().code, "", "the policy cannot be used\n" + first.error().message);
   }
+  const PolicyKeeper::State state = policy.state();
+  policy_stored = stored && state.text && state.text->text == *stored;
+  if (state.last_error) {
+    world.log->error("the policy's file is not used; the stored one is in force",
+                     {{"policy", config.policy},
+                      {"version_in_force", state.policy == nullptr ? 0 : state.policy->version()},
+                      {"error", *state.last_error}});
+  } else if (state.policy == nullptr) {
+    world.log->warn("no policy yet: the peers tell it", {{"policy", config.policy}});
+  }
+  return {};
+}
+
+/// Grantors first: an edge that met the new version before its owner would have to wait (D8).
+void Server::Impl::apply_policy() {
+  const auto in_force = policy.policy();
+  if (in_force == nullptr) return;
+  actors::Node* started = broker.load();
+  if (started != nullptr) started->set_book(std::make_shared<PolicyLimitBook>(in_force));
+  if (limiter != nullptr) limiter->set_policy(in_force);
+}
+
+Result<policy::PolicyStamp> Server::Impl::take_policy(const std::string& text,
+                                                      const std::string& peer) {
+  const std::lock_guard lock(policy_mutex);
+  const auto taken = policy.take(text, peer);
+  if (!taken) {
+    count_reload("failed");
+    return tl::unexpected(taken.error());
+  }
+  if (taken->outcome == PolicyKeeper::Outcome::replaced) {
+    apply_policy();
+    count_reload("replaced");
+    world.log->info("policy taken from a peer",
+                    {{"peer", peer}, {"version", taken->stamp.version}});
+  }
+  return taken->stamp;
+}
+
+Status Server::Impl::start() {
+  if (Status known = start_policy(); !known) return known;
   // A counter that appears with its first event hides that event from every rate.
   for (const char* result : {"replaced", "unchanged", "failed"}) {
     world.metrics->counter(metric::kPolicyReload.name, metric::kPolicyReload.help,
@@ -207,7 +264,7 @@ Status Server::Impl::start_actors() {
                                                 actors::Node* woken = broker.load();
                                                 if (woken != nullptr) woken->wake_broker();
                                               });
-    limiter->set_policy(policy.policy());
+    apply_policy();
     collector = world.metrics->add_collector(limiter_collector(*limiter));
   }
   actors::Node::World parts;
@@ -217,11 +274,25 @@ Status Server::Impl::start_actors() {
   parts.limiter = limiter.get();
   parts.log = world.log;
   parts.metrics = world.metrics;
-  auto started = actors::Node::start(actor_config(config, topology), parts,
-                                     std::make_shared<PolicyLimitBook>(policy.policy()));
+  parts.policy.take = [this](const std::string& text, const std::string& peer) {
+    return take_policy(text, peer);
+  };
+  actors::NodeConfig actors_with = actor_config(config, topology);
+  const PolicyKeeper::State known = policy.state();
+  if (known.text) actors_with.policy = *known.text;
+  actors_with.policy_stored = policy_stored;
+  const auto first =
+      known.policy ? known.policy : std::make_shared<const policy::Policy>(PolicyDefinition{});
+  auto started =
+      actors::Node::start(std::move(actors_with), parts, std::make_shared<PolicyLimitBook>(first));
   if (!started) return tl::unexpected(std::move(started).error());
   node = *std::move(started);
-  broker.store(node.get());
+  {
+    // A peer's policy may have come in between.
+    const std::lock_guard lock(policy_mutex);
+    broker.store(node.get());
+    apply_policy();
+  }
   if (!node->wait_settled(kSettleNs)) {
     world.log->warn("not every customer has an owner yet: too few replicas are heard");
   }
@@ -318,6 +389,7 @@ const config::NodeConfig& Server::config() const { return impl_->config; }
 Status Server::reload() {
   Impl& impl = *impl_;
   telemetry::Log& log = *impl.world.log;
+  const std::lock_guard lock(impl.policy_mutex);
   const auto outcome = impl.policy.reload();
   if (!outcome) {
     impl.count_reload("failed");
@@ -334,9 +406,8 @@ Status Server::reload() {
     log.info("policy unchanged", {{"policy", impl.config.policy}, {"version", policy->version()}});
     return {};
   }
-  // Grantors first: an edge that met the new version before its owner would be refused (D8).
-  impl.node->set_book(std::make_shared<PolicyLimitBook>(policy));
-  if (impl.limiter != nullptr) impl.limiter->set_policy(policy);
+  impl.apply_policy();
+  impl.node->spread_policy(*impl.policy.state().text);
   impl.count_reload("replaced");
   log.info("policy reloaded", {{"policy", impl.config.policy},
                                {"version", policy->version()},

@@ -35,6 +35,13 @@ json::object policy_json(const StatusFacts& facts) {
     object["hash"] = hash_text(definition.content_hash);
     object["limits"] = definition.limits.size();
     object["loaded_at"] = utc_text(facts.policy.loaded_wall_ns);
+    object["origin"] = facts.policy.origin;
+  }
+  // A higher version that peers have and that is not here yet; 0: none.
+  object["wanted"] = facts.node.policy_wanted;
+  json::object& conflicts = object["conflicts"].emplace_object();
+  for (const auto& [peer, stamp] : facts.node.policy_refused) {
+    conflicts[peer] = hash_text(stamp.content_hash);
   }
   object["last_error"] = nullptr;
   if (facts.policy.last_error) {

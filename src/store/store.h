@@ -39,6 +39,8 @@ struct WriteBatch {
 
 /// The meta value that holds the number of the store incarnation (PROTOCOL C2), in decimal digits.
 inline constexpr std::string_view kNumberMeta = "store/number";
+/// The text of the highest policy version that the node has seen (PROTOCOL J4).
+inline constexpr std::string_view kPolicyMeta = "policy";
 
 class Store {
  public:

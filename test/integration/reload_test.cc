@@ -1,6 +1,8 @@
 // Goal: a policy changes under load as API.md says: each step shows in /v1/status, no check fails,
 // no counter is reset. Method: SIGHUP to every node between points of a load. A second customer,
 // drained at the start of a limit that nobody changes, tells whether counters survive.
+#include <signal.h>
+
 #include <string>
 
 #include "test/integration/fixture.h"
@@ -26,6 +28,23 @@ class Reload : public ClusterTest {
       EXPECT_EQ(denied.status, 429) << when << " " << denied.text;
       EXPECT_EQ(denied.word("name"), "few") << when;
     }
+  }
+
+  /// So that a policy goes in several pieces.
+  static std::string many_customers() {
+    std::string text = "customers:\n";
+    for (int i = 0; i < 5000; ++i) {
+      text += "  customer-" + std::to_string(i) + std::string(80, 'x') +
+              ": {limits: {few: {burst: 9}}}\n";
+    }
+    return text;
+  }
+
+  /// A limit raised from 5 to 8 after 5 were spent has no more than what flows in now.
+  void expect_few_left() {
+    const Answer denied = check(node(0).http, "acme", 1, {{"route", "load"}});
+    EXPECT_EQ(denied.status, 429) << denied.text;
+    EXPECT_EQ(denied.number("limit"), 8) << denied.text;
   }
 
   void change_under_load(int regions, int nodes) {
@@ -92,6 +111,44 @@ class Reload : public ClusterTest {
     expect_bound(last, {20, 50, kSecond}, "restored");
   }
 };
+
+/// PROTOCOL J4.
+TEST_F(Reload, AVersionThatOneNodeHasReadReachesAllAndOutlivesARestart) {
+  ASSERT_NO_FATAL_FAILURE(start(2, 5, policy(1, api("rate: 1/h, burst: 5")), patient_node()));
+  ASSERT_NO_FATAL_FAILURE(spend(node(4).http, "acme", {{"route", "load"}}, 5));
+  const auto policy_of = [&](std::size_t at) {
+    const auto now = status(node(at));
+    return now.contains("policy") ? now.at("policy").as_object() : boost::json::object{};
+  };
+  const auto all_have = [&](std::int64_t version) {
+    for (std::size_t i = 0; i < cluster_->nodes().size(); ++i) {
+      const auto now = policy_of(i);
+      if (!now.contains("version") || now.at("version").to_number<std::int64_t>() != version) {
+        return false;
+      }
+    }
+    return true;
+  };
+  write_policy(policy(2, api("rate: 1/h, burst: 8")) + many_customers());
+  ASSERT_EQ(kill(node(4).pid, SIGHUP), 0);  // an edge in the other region
+  ASSERT_TRUE(eventually([&] { return all_have(2); }));
+  EXPECT_EQ(policy_of(4).at("origin"), "file");
+  EXPECT_NE(policy_of(0).at("origin"), "file");
+  // Raised at once, and nothing reset: what was spent is spent.
+  ASSERT_NO_FATAL_FAILURE(expect_few_left());
+
+  write_policy(policy(1, api("rate: 1/h, burst: 500")));
+  ASSERT_TRUE(cluster_->kill(node(0).name, SIGKILL));
+  ASSERT_TRUE(cluster_->restart(node(0).name));
+  ASSERT_TRUE(eventually([&] { return all_have(2); }));
+  EXPECT_TRUE(policy_of(0).at("last_error").is_object()) << "the older file is shown";
+
+  // The same version with other content.
+  write_policy(policy(2, api("rate: 1/h, burst: 500")));
+  ASSERT_EQ(kill(node(1).pid, SIGHUP), 0);
+  ASSERT_TRUE(eventually([&] { return policy_of(1).at("last_error").is_object(); }));
+  EXPECT_EQ(policy_of(1).at("hash"), policy_of(2).at("hash"));
+}
 
 TEST_F(Reload, OneNodeFollowsThePolicyUnderLoad) { change_under_load(1, 1); }
 

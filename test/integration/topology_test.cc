@@ -148,12 +148,13 @@ TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
   EXPECT_EQ(in_force().version, next.version + 1);
 }
 
+/// It has neither a topology nor a policy of its own.
 TEST_F(TopologyTest, AnEdgeJoinsByTheAddressOfOneNode) {
   const cli::LocalNode edge = further("us-9", "us", false);
   std::ostringstream yaml;
   yaml << "node: us-9\nregion: us\nrole: [edge]\njoin: [\"" << to_string(node(0).cluster)
        << "\"]\nlisten: {http: " << to_string(edge.http) << ", admin: " << to_string(edge.admin)
-       << "}\npolicy: " << cli::yaml_quoted(cluster_->policy()) << "\n";
+       << "}\npolicy: " << cli::yaml_quoted(path("nowhere.yaml")) << "\n";
   const OneMore joined(edge, yaml.str());
   EXPECT_TRUE(eventually([&] { return check(edge.http, "acme").allowed(); }));
   EXPECT_EQ(ask(edge.admin, "GET", "/v1/topology").word("document"),

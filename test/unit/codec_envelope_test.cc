@@ -153,6 +153,36 @@ TEST(EnvelopeCodec, golden_bytes_are_for_ever) {
   EXPECT_EQ(*decoded, sample_envelope());
 }
 
+TEST(EnvelopeCodec, the_policy_on_its_way_has_golden_bytes) {
+  auto vectors = test::read_vectors("envelopes.txt");
+  Envelope policy;
+  policy.from = "eu-1";
+  policy.to = "us-1";
+  policy.heartbeat = Heartbeat{3, 1000, 900, 50, 5, 12, 0x0102030405060708};
+  policy.policy_messages = {
+      {PolicyMessage::Kind::ask, 12, 0x0102030405060708, 262144, 0, {}},
+      {PolicyMessage::Kind::piece, 12, 0x0102030405060708, 262144, 262155, "limits: []\n"}};
+  EXPECT_EQ(test::to_hex(encode_envelope(policy)), test::to_hex(vectors["policy"]));
+  EXPECT_EQ(*decode_envelope(vectors["policy"]), policy);
+}
+
+TEST(EnvelopeCodec, refuses_insane_policies) {
+  const auto refuse = [](const char* field, auto change) {
+    expect_refused(field, [&](Envelope& envelope) {
+      envelope.policy_messages = {{PolicyMessage::Kind::piece, 1, 2, 0, 1, "x"}};
+      change(envelope.policy_messages[0]);
+    });
+  };
+  refuse("policy_messages[0].kind",
+         [](PolicyMessage& p) { p.kind = static_cast<PolicyMessage::Kind>(3); });
+  refuse("policy_messages[0].kind",
+         [](PolicyMessage& p) { p.kind = static_cast<PolicyMessage::Kind>(0); });
+  refuse("policy_messages[0].text",
+         [](PolicyMessage& p) { p.text = std::string(kMaxPolicyPieceBytes + 1, 'x'); });
+  refuse("policy_messages[0].total", [](PolicyMessage& p) { p.total = kMaxPolicyBytes + 1; });
+  refuse("policy_messages[0].offset", [](PolicyMessage& p) { p.offset = kMaxPolicyBytes + 1; });
+}
+
 TEST(EnvelopeCodec, a_later_build_may_add_fields) {
   std::string bytes = encode_envelope(sample_envelope());
   bytes.resize(bytes.size() - kSealBytes);

@@ -47,6 +47,19 @@ TEST(Spread, AsksAnotherPeerWhenNoAnswerComes) {
   EXPECT_EQ(out.ask.back(), "eu-1");
 }
 
+TEST(Spread, WhoeverSendsALongTextIsNotGivenUp) {
+  Spread spread(text_of(5));
+  Spread::Effects out;
+  spread.heard("eu-1", {6, 7}, 0, out);
+  spread.heard("eu-2", {6, 7}, 1, out);
+  spread.progressed("eu-1", kAskPolicyAgainNs - 1);
+  spread.progressed("eu-2", 10 * kSecond);
+  spread.tick(kAskPolicyAgainNs, out);
+  EXPECT_EQ(out.ask, std::vector<std::string>{"eu-1"});
+  spread.tick(2 * kAskPolicyAgainNs, out);
+  EXPECT_EQ(out.ask.back(), "eu-2");
+}
+
 TEST(Spread, APolicyThatCannotBeReadIsNotAskedForAgainUntilThePeerHasAnother) {
   Spread spread(text_of(5));
   Spread::Effects out;

@@ -60,6 +60,72 @@ TEST_F(PolicyKeeperTest, TakesAHigherVersion) {
   EXPECT_EQ(keeper.policy()->version(), 2U);
 }
 
+std::string text_of(int version) {
+  return "version: " + std::to_string(version) +
+         "\nlimits:\n  - {name: api, scope: global, rate: 7/min}\n";
+}
+
+TEST_F(PolicyKeeperTest, WhatIsStoredBeatsAnOlderFile) {
+  write(3, "5/min");
+  PolicyKeeper older(path(), clock_);
+  ASSERT_TRUE(older.start(text_of(4), false));
+  EXPECT_EQ(older.policy()->version(), 4U);
+  EXPECT_EQ(older.state().origin, "store");
+  EXPECT_TRUE(older.state().last_error) << "the file is shown to be too old";
+  PolicyKeeper younger(path(), clock_);
+  ASSERT_TRUE(younger.start(text_of(2), false));
+  EXPECT_EQ(younger.policy()->version(), 3U);
+  EXPECT_EQ(younger.state().origin, "file");
+}
+
+TEST_F(PolicyKeeperTest, TheSameVersionWithOtherContentIsRefusedAtTheStart) {
+  write(4, "5/min");
+  PolicyKeeper keeper(path(), clock_);
+  ASSERT_TRUE(keeper.start(text_of(4), false));
+  EXPECT_EQ(keeper.state().origin, "store");
+  EXPECT_TRUE(keeper.state().last_error);
+}
+
+TEST_F(PolicyKeeperTest, AMissingFileIsWaitedForOnlyByWhoeverHasPeersToTellIt) {
+  EXPECT_FALSE(PolicyKeeper(path(), clock_).start({}, false));
+  PolicyKeeper waits(path(), clock_);
+  EXPECT_TRUE(waits.start({}, true));
+  EXPECT_EQ(waits.policy(), nullptr);
+  EXPECT_TRUE(PolicyKeeper(path(), clock_).start(text_of(1), false));
+  std::ofstream(path()) << "limits: [";
+  EXPECT_FALSE(PolicyKeeper(path(), clock_).start({}, true)) << "broken is not missing";
+  EXPECT_TRUE(PolicyKeeper(path(), clock_).start(text_of(1), false));
+}
+
+TEST_F(PolicyKeeperTest, AStoredOneThatCannotBeReadGivesWayToTheFile) {
+  write(3, "5/min");
+  PolicyKeeper keeper(path(), clock_);
+  ASSERT_TRUE(keeper.start("of a later build", false));
+  EXPECT_EQ(keeper.policy()->version(), 3U);
+}
+
+TEST_F(PolicyKeeperTest, TakesFromAPeerOnlyWhatIsHigherAndCanBeRead) {
+  write(3, "5/min");
+  PolicyKeeper keeper(path(), clock_);
+  ASSERT_TRUE(keeper.start({}, false));
+  EXPECT_FALSE(keeper.take("limits: [", "eu-2"));
+  for (const int version : {2, 3}) {
+    const auto taken = keeper.take(text_of(version), "eu-2");
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(taken->outcome, PolicyKeeper::Outcome::unchanged);
+    EXPECT_EQ(taken->stamp.version, static_cast<std::uint64_t>(version));
+  }
+  EXPECT_EQ(keeper.state().origin, "file");
+  const auto taken = keeper.take(text_of(4), "eu-2");
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->outcome, PolicyKeeper::Outcome::replaced);
+  EXPECT_EQ(keeper.policy()->version(), 4U);
+  EXPECT_EQ(keeper.state().origin, "eu-2");
+  EXPECT_EQ(keeper.state().text->text, text_of(4));
+  EXPECT_FALSE(keeper.reload()) << "the file is the older one now";
+  EXPECT_EQ(keeper.policy()->version(), 4U);
+}
+
 TEST_F(PolicyKeeperTest, KeepsTheLastGoodOneAndSaysWhy) {
   PolicyKeeper keeper(path(), clock_);
   write(5, "5/min");
