@@ -80,13 +80,15 @@ void AgreementChecker::committed(const BucketCopies& copies, const Epoch& epoch,
   if (newest == nullptr) return;
   Version& known = committed_[{copies.reg, copies.bucket}];
   known = std::max(known, newest->record.version);
-  const std::uint64_t policy = newest->record.ledger.policy_version;
-  std::uint64_t& highest = policies_[copies.bucket];
-  if (policy < highest) {
-    violated(true_ns, name_of(copies.bucket) + ": committed by policy " + std::to_string(policy) +
-                          " after policy " + std::to_string(highest));
+  // Its owner may hear of a commit after the next owner has made another.
+  const std::pair now{newest->record.version, newest->record.ledger.policy_version};
+  auto& highest = policies_[copies.bucket];
+  if (now.first > highest.first && now.second < highest.second) {
+    violated(true_ns, name_of(copies.bucket) + ": committed by policy " +
+                          std::to_string(now.second) + " after policy " +
+                          std::to_string(highest.second));
   }
-  highest = std::max(highest, policy);
+  if (now.first > highest.first) highest = now;
   sampled(copies, true_ns);
 }
 

@@ -51,7 +51,7 @@ class AgreementChecker final : public Checker {
 
  private:
   std::map<std::pair<RegisterId, std::string>, Version> committed_;
-  std::map<std::string, std::uint64_t> policies_;  ///< the highest, by bucket
+  std::map<std::string, std::pair<Version, std::uint64_t>> policies_;  ///< of the newest, by bucket
 };
 
 /// conservation: every token that an edge may spend stands in a record that is committed or newer,
