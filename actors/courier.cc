@@ -53,14 +53,20 @@ struct Courier {
   }
 
   void send(const std::string& node, std::string frame) {
-    if (peers->admit(node, frame.size())) {
-      context.transport->send(node, std::move(frame));
-    } else {
-      dropped("backlog").add();
-    }
+    if (!peers->admit(node, frame.size())) return dropped("backlog").add();
+    const PeerState* peer = peers->find(node);
+    const auto delay = faults.delay_ns.find(peer == nullptr ? std::string() : peer->region);
+    if (delay == faults.delay_ns.end()) return leave({node, std::move(frame)});
+    self->delayed_send(self, std::chrono::nanoseconds(delay->second), Late{node, std::move(frame)});
+  }
+
+  void leave(Late frame) {
+    if (faults.cut.contains(frame.to)) return dropped("chaos").add();
+    context.transport->send(frame.to, std::move(frame.bytes));
   }
 
   void receive(const Frame& frame) {
+    if (faults.cut.contains(frame.from)) return dropped("chaos").add();
     auto envelope = codec::decode_envelope(frame.bytes);
     if (!envelope || envelope->from != frame.from) return dropped("corrupt").add();
     if (envelope->to != context.self.node) return dropped("not_mine").add();
@@ -213,7 +219,8 @@ struct Courier {
   CourierContext context;
   std::shared_ptr<const Shape> shape;
   std::optional<PeerTable> peers;
-  std::map<std::string, codec::Envelope> outbox;        ///< by node
+  std::map<std::string, codec::Envelope> outbox;  ///< by node
+  NetworkFaults faults;
   policy::PolicyStamp policy_stamp;                     ///< in force here
   std::map<std::string, policy::PolicyStamp> policies;  ///< told last, by connected peer
 };
@@ -247,6 +254,8 @@ CourierActor::behavior_type courier_behavior(CourierActor::stateful_pointer<Cour
         courier->policy_stamp = own;
         courier->peers->set_policy(own.version, own.content_hash);
       },
+      [courier](const NetworkFaults& faults) { courier->faults = faults; },
+      [courier](Late& frame) { courier->leave(std::move(frame)); },
       [courier](const Frame& frame) { courier->receive(frame); },
       [courier](const Link& link) { courier->link(link); },
       [courier](const ShapeNews& news) { courier->follow(news); },

@@ -134,6 +134,11 @@ struct Frame {
   std::string from;
   std::string bytes;
 };
+/// A frame that a chaos test holds up.
+struct Late {
+  std::string to;
+  std::string bytes;
+};
 struct Link {
   std::string node;
   bool up = false;
@@ -184,8 +189,9 @@ using CourierActor =
     caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<RegistersFor>,
                      caf::reacts_to<LeaseAnswer>, caf::reacts_to<Asked>, caf::reacts_to<Replied>,
                      caf::reacts_to<PolicyFor>, caf::reacts_to<policy::PolicyStamp>,
-                     caf::reacts_to<Frame>, caf::reacts_to<Link>, caf::reacts_to<ShapeNews>,
-                     caf::reacts_to<FlushAtom>, caf::reacts_to<TimerAtom>>;
+                     caf::reacts_to<NetworkFaults>, caf::reacts_to<Late>, caf::reacts_to<Frame>,
+                     caf::reacts_to<Link>, caf::reacts_to<ShapeNews>, caf::reacts_to<FlushAtom>,
+                     caf::reacts_to<TimerAtom>>;
 /// Which policy this node has, and its peers.
 using HeraldActor = caf::typed_actor<caf::reacts_to<policy::PolicyText>, caf::reacts_to<PeerPolicy>,
                                      caf::reacts_to<PolicyFrom>, caf::reacts_to<TimerAtom, Nanos>>;
@@ -283,6 +289,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::DrainOrder)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Link)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerNews)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Late)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::NetworkFaults)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerPolicy)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PolicyFor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PolicyFrom)

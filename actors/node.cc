@@ -226,6 +226,7 @@ Status Node::Impl::open_transport() {
                world.clock, world.log, world.metrics, board, links});
   start_herald();
   const CourierActor courier = links->courier;
+  if (!config.delay_ns.empty()) caf::anon_send(courier, NetworkFaults{{}, config.delay_ns});
   return transport->start({[courier](std::string from, std::string frame) {
                              caf::anon_send(courier, Frame{std::move(from), std::move(frame)});
                            },
@@ -305,6 +306,11 @@ void Node::set_book(std::shared_ptr<const ownership::LimitBook> book) {
   if (!impl_->links->replication) return;
   caf::anon_send(impl_->links->replication, Book(book));
   caf::anon_send(impl_->links->clerk, Book(std::move(book)));
+}
+
+void Node::cut_off(std::set<std::string> nodes) {
+  if (!impl_->links->courier) return;
+  caf::anon_send(impl_->links->courier, NetworkFaults{std::move(nodes), impl_->config.delay_ns});
 }
 
 void Node::spread_policy(policy::PolicyText text) {

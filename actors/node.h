@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ struct PolicyPort {
   std::function<Result<policy::PolicyStamp>(const std::string& text, const std::string& peer)> take;
 };
 
+/// Faults that a test puts between this node and others (chaos only). What is on its way is not
+/// taken back.
+struct NetworkFaults {
+  std::set<std::string> cut;              ///< nodes with which no frame is exchanged
+  std::map<std::string, Nanos> delay_ns;  ///< by region: how much later a frame to it leaves
+};
+
 struct NodeConfig {
   std::string name;
   std::string region;
@@ -55,6 +63,7 @@ struct NodeConfig {
   Nanos quiet_ns = 2 * kSecond;            ///< OwnerConfig::quiet_ns
   Nanos max_clock_error_ns = 5 * kSecond;  ///< OwnerConfig::max_clock_error_ns
   bool chaos = false;                      ///< kill_owner is allowed
+  std::map<std::string, Nanos> delay_ns;   ///< NetworkFaults::delay_ns
   std::size_t most_owners = 0;             ///< alive at once; 0: kMaxActiveOwners
   policy::PolicyText policy;   ///< in force at the start; version 0: none, its peers tell it
   bool policy_stored = false;  ///< the store has it
@@ -115,6 +124,9 @@ class Node {
   using KillCallback = std::function<void(Status)>;
   /// Kills the owning actor of a customer wherever it lives (only with chaos: true at its node).
   void kill_owner(const std::string& customer, KillCallback done);
+
+  /// Exchanges no frame with these nodes any more, until it is called again.
+  void cut_off(std::set<std::string> nodes);
 
   struct State {
     std::uint64_t incarnation = 0;

@@ -21,6 +21,8 @@ constexpr Nanos kLookEveryNs = 10 * kMillisecond;
 /// How long a node that has handed everything over waits for its successors to say so.
 constexpr Nanos kSuccessorNs = 1 * kSecond;
 
+/// How often it is said how many registers have moved, while some do.
+constexpr Nanos kReportEveryNs = 1 * kSecond;
 /// How often the registers that lack a voter are counted, for `status`.
 constexpr Nanos kCountEveryNs = 500 * kMillisecond;
 
@@ -196,7 +198,8 @@ struct Replication {
           static_cast<std::uint32_t>(host->registers_incomplete());
       context.board->registers_unmarked = static_cast<std::uint32_t>(host->unmarked());
     }
-    if (taken + lost == 0) return;
+    if (taken + lost == 0 || now() < report_ns) return;
+    report_ns = now() + kReportEveryNs;
     context.log->info("ownership moved", {{"taken", std::exchange(taken, 0)},
                                           {"lost", std::exchange(lost, 0)},
                                           {"owned", host->registers_owned()}});
@@ -332,6 +335,7 @@ struct Replication {
   bool stopping = false;
   Nanos look_ns = 0;
   Nanos count_ns = 0;
+  Nanos report_ns = 0;
   Nanos retired_ns = 0;
   std::optional<DrainOrder> order;
 };

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "src/config/scalars.h"
+
 namespace weir::cli {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr int kOwnersWanted = 3;
 
 }  // namespace
 
-Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes) {
+Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, bool spread) {
   if (regions < 1 || regions > kMaxLocalRegions) {
     return failure(ErrorCode::invalid_argument, "--regions",
                    "must be 1 to " + std::to_string(kMaxLocalRegions));
@@ -25,8 +27,13 @@ Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes) {
                    "must be " + std::to_string(regions) + " (one for each region) to " +
                        std::to_string(kMaxLocalNodes));
   }
+  if (spread && regions < kOwnersWanted) {
+    return failure(ErrorCode::invalid_argument, "--spread",
+                   "needs at least " + std::to_string(kOwnersWanted) + " --regions");
+  }
   const int even_share = (nodes + regions - 1) / regions;
-  const int first = std::min(nodes - (regions - 1), std::max(kOwnersWanted, even_share));
+  const int wanted = spread ? even_share : std::max(kOwnersWanted, even_share);
+  const int first = std::min(nodes - (regions - 1), wanted);
   std::vector<LocalNode> planned;
   int left = nodes;
   for (int r = 0; r < regions; ++r) {
@@ -36,7 +43,7 @@ Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes) {
       node.region = kRegions[static_cast<std::size_t>(r)];
       node.name = node.region + "-" + std::to_string(i + 1);
       node.zone = kZones[static_cast<std::size_t>(i) % kZones.size()];
-      node.owner = r == 0 || here >= kOwnersWanted;
+      node.owner = spread || r == 0 || here >= kOwnersWanted;
       planned.push_back(std::move(node));
     }
     left -= here;
@@ -53,13 +60,46 @@ std::string yaml_quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string topology_yaml(const std::vector<LocalNode>& nodes) {
+Result<RegionLatency> parse_latency(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto equals = text.find('=');
+  RegionLatency latency;
+  if (colon == std::string::npos || equals == std::string::npos || equals < colon) {
+    return failure(ErrorCode::invalid_argument, "--latency",
+                   "`" + text + "` is none, write eu:us=80ms");
+  }
+  latency.from = text.substr(0, colon);
+  latency.to = text.substr(colon + 1, equals - colon - 1);
+  const auto round_trip = config::parse_duration(text.substr(equals + 1));
+  if (!round_trip) {
+    return failure(ErrorCode::invalid_argument, "--latency", round_trip.error().message);
+  }
+  if (*round_trip < 2 * kMillisecond || *round_trip % (2 * kMillisecond) != 0) {
+    return failure(
+        ErrorCode::invalid_argument, "--latency",
+        "`" + text + "`: half of it each way in whole milliseconds, write 80ms or alike");
+  }
+  latency.round_trip_ns = *round_trip;
+  return latency;
+}
+
+std::string delay_line(const std::string& region, const std::vector<RegionLatency>& latencies) {
+  std::string line;
+  for (const RegionLatency& latency : latencies) {
+    if (latency.from != region && latency.to != region) continue;
+    line += (line.empty() ? "" : ", ") + (latency.from == region ? latency.to : latency.from) +
+            ": " + std::to_string(latency.round_trip_ns / 2 / kMillisecond) + "ms";
+  }
+  return line.empty() ? line : "chaos_delay: {" + line + "}";
+}
+
+std::string topology_yaml(const std::vector<LocalNode>& nodes, bool spread) {
   const auto first = std::count_if(nodes.begin(), nodes.end(), [&](const LocalNode& node) {
     return node.owner && node.region == nodes.front().region;
   });
-  const int replicas = first >= kOwnersWanted ? kOwnersWanted : 1;
-  std::string text =
-      "version: 1\nreplicas: {count: " + std::to_string(replicas) + ", place: region}\nregions:\n";
+  const int replicas = spread || first >= kOwnersWanted ? kOwnersWanted : 1;
+  std::string text = "version: 1\nreplicas: {count: " + std::to_string(replicas) +
+                     ", place: " + (spread ? "spread" : "region") + "}\nregions:\n";
   std::string region;
   for (const LocalNode& node : nodes) {
     if (!node.owner) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/base/time.h"
 #include "src/model/topology.h"
 
 namespace weir::cli {
@@ -33,11 +34,23 @@ struct LocalNode {
 
 /// Names, regions, zones and roles of `nodes` nodes in `regions` regions. The first region gets
 /// three owner nodes when it can; another region owns when it has three nodes too, else its nodes
-/// are edges.
-Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes);
+/// are edges. `spread`: at least three regions share the nodes evenly, and all of them own.
+Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, bool spread = false);
 
-/// topology.yaml of these nodes.
-std::string topology_yaml(const std::vector<LocalNode>& nodes);
+/// topology.yaml of these nodes. `spread`: each region's replicas are one in each of three regions.
+std::string topology_yaml(const std::vector<LocalNode>& nodes, bool spread);
+
+/// A round trip between two regions that a local cluster is to have.
+struct RegionLatency {
+  std::string from;
+  std::string to;
+  Nanos round_trip_ns = 0;
+};
+/// Reads `eu:us=80ms`.
+Result<RegionLatency> parse_latency(const std::string& text);
+/// The line of node.yaml that holds up what a node of `region` sends: half of the round trip.
+/// Empty: nothing does.
+std::string delay_line(const std::string& region, const std::vector<RegionLatency>& latencies);
 
 /// node.yaml of one of them. `further_lines` are appended.
 std::string node_yaml(const LocalNode& node, const std::string& topology, const std::string& policy,

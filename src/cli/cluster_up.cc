@@ -94,7 +94,16 @@ int run_cluster_up(const ClusterUpOptions& options, Console console) {
   shape.nodes = options.nodes;
   shape.policy = options.policy;
   shape.data = options.data;
-  shape.chaos = options.chaos;
+  shape.chaos = options.chaos || !options.latency.empty();
+  shape.spread = options.spread;
+  for (const std::string& text : options.latency) {
+    auto latency = parse_latency(text);
+    if (!latency) {
+      console.err << "weir: " << latency.error().field << ": " << latency.error().message << "\n";
+      return kWrongUsage;
+    }
+    shape.latencies.push_back(*std::move(latency));
+  }
   shape.give_up = [&signals] { return signals.pending(); };
   auto started = LocalCluster::start(std::move(shape));
   if (!started) {

@@ -78,6 +78,8 @@ struct ClusterUpOptions {
   std::string policy;  ///< empty: a sample
   std::string data;    ///< empty: a folder in the temporary directory, removed at the end
   bool chaos = false;
+  bool spread = false;               ///< ClusterShape::spread
+  std::vector<std::string> latency;  ///< `eu:us=80ms` each
   bool json = false;
 };
 int run_cluster_up(const ClusterUpOptions& options, Console console);

@@ -141,9 +141,18 @@ std::optional<std::size_t> LocalCluster::index_of(std::string_view name) const {
 }
 
 Status LocalCluster::prepare() {
-  auto planned = plan_nodes(shape_.regions, shape_.nodes);
+  auto planned = plan_nodes(shape_.regions, shape_.nodes, shape_.spread);
   if (!planned) return tl::unexpected(std::move(planned).error());
   nodes_ = *std::move(planned);
+  for (const RegionLatency& latency : shape_.latencies) {
+    for (const std::string& region : {latency.from, latency.to}) {
+      if (std::any_of(nodes_.begin(), nodes_.end(),
+                      [&](const LocalNode& node) { return node.region == region; })) {
+        continue;
+      }
+      return failure(ErrorCode::invalid_argument, "--latency", "no region `" + region + "` here");
+    }
+  }
   children_.resize(nodes_.size());
   if (shape_.executable.empty()) {
     auto own = own_executable();
@@ -218,7 +227,8 @@ Status LocalCluster::write_files() {
     if (error) return failure(ErrorCode::io, "--policy", error.message());
   }
   const std::string topology = folder_ + "/topology.yaml";
-  if (Status written = write_file(topology, topology_yaml(nodes_)); !written) return written;
+  if (Status written = write_file(topology, topology_yaml(nodes_, shape_.spread)); !written)
+    return written;
   for (LocalNode& node : nodes_) {
     const std::string own = folder_ + "/" + node.name;
     node.config = own + "/node.yaml";
@@ -226,7 +236,10 @@ Status LocalCluster::write_files() {
     node.log = own + "/log";
     fs::create_directories(own, error);
     if (error) return failure(ErrorCode::io, own, error.message());
-    const std::string text = node_yaml(node, topology, policy_, shape_.chaos, shape_.node_lines);
+    std::vector<std::string> lines = shape_.node_lines;
+    const std::string delay = delay_line(node.region, shape_.latencies);
+    if (!delay.empty()) lines.push_back(delay);
+    const std::string text = node_yaml(node, topology, policy_, shape_.chaos, lines);
     if (Status written = write_file(node.config, text); !written) return written;
   }
   return {};

@@ -34,6 +34,8 @@ struct ClusterShape {
   std::string data;        ///< folder, made when absent; empty: a temporary one
   std::string executable;  ///< the `weir` program; empty: the running one
   bool chaos = false;
+  bool spread = false;                   ///< one replica in each of three regions
+  std::vector<RegionLatency> latencies;  ///< need `chaos`
   /// Further lines of every node.yaml, for tests: `wait: 80ms`.
   std::vector<std::string> node_lines;
   /// Asked while `start` waits: true ends the start. May be empty.

@@ -343,6 +343,11 @@ class Program {
     add_flag(command, "--data", up.data,
              "where files, records and logs go (default: a temporary folder, removed at the end)")
         ->type_name("DIR");
+    add_flag(command, "--spread", up.spread,
+             "each record in three regions, all of whose nodes own; needs three regions");
+    add_flag(command, "--latency", up.latency,
+             "a round trip between two regions, such as eu:us=80ms; may be repeated; with --chaos")
+        ->type_name("A:B=TIME");
     add_flag(command, "--chaos", up.chaos, "allow POST /v1/chaos/... on every node");
     add_json(command, up.json);
     actions_[command] = [this] { return run_cluster_up(options_.cluster_up, console_); };

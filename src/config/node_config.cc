@@ -20,6 +20,8 @@ constexpr int kMaxClockSlewPermille = 500;
 constexpr std::uint32_t kMaxExpectedEdges = 100'000;
 constexpr std::size_t kMaxJoin = 64;
 constexpr std::size_t kMaxTokens = 64;
+/// Longer ones would be partitions: heartbeats stay away for too long.
+constexpr Nanos kMaxChaosDelayNs = 10 * kSecond;
 
 /// Collects errors of one configuration.
 class Checker {
@@ -33,6 +35,7 @@ class Checker {
     exposure();
     ranges();
     secrets();
+    chaos();
     return std::move(errors_);
   }
 
@@ -43,6 +46,18 @@ class Checker {
   template <typename T>
   void form(const std::string& field, const Result<T>& result) {
     if (!result) wrong(field, result.error().message);
+  }
+
+  void chaos() {
+    if (!config_.chaos && !config_.chaos_delay_ns.empty()) {
+      wrong("chaos_delay", "only for tests: write `chaos: true`, too, or remove it");
+    }
+    for (const auto& [region, delay_ns] : config_.chaos_delay_ns) {
+      form("chaos_delay", parse_place_name(region));
+      if (delay_ns < 0 || delay_ns > kMaxChaosDelayNs) {
+        wrong("chaos_delay", "at most 10s, a delay is what one way takes longer");
+      }
+    }
   }
 
   void names() {

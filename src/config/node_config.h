@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -105,6 +106,8 @@ struct NodeConfig {
   bool insecure = false;  ///< listen beyond loopback without TLS and tokens
   LogConfig log;
   bool chaos = false;
+  /// With chaos only: how much longer what this node sends takes to nodes of these regions.
+  std::map<std::string, Nanos> chaos_delay_ns;
 
   friend bool operator==(const NodeConfig&, const NodeConfig&) = default;
 };

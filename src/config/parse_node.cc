@@ -234,6 +234,16 @@ class NodeParser {
     }
     boolean(map, "insecure", config_.insecure);
     boolean(map, "chaos", config_.chaos);
+    if (const auto* node = take(map, "chaos_delay", "chaos_delay")) read_delays(*node);
+  }
+
+  void read_delays(const YamlNode& node) {
+    const auto entries = reader_.entries(node, "chaos_delay", "{us: 40ms}");
+    if (!entries) return;
+    for (const auto& entry : *entries) {
+      const auto delay = reader_.scalar<Nanos>(*entry.value, "chaos_delay", "40ms", parse_duration);
+      if (delay) config_.chaos_delay_ns.emplace(entry.key, *delay);
+    }
   }
 
   void read_log(MapReader& map) {

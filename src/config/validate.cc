@@ -37,7 +37,8 @@ const std::vector<std::string_view> kNodeKeys = {"node",
                                                  "tokens",
                                                  "insecure",
                                                  "log",
-                                                 "chaos"};
+                                                 "chaos",
+                                                 "chaos_delay"};
 
 /// How much one key speaks for a kind: its own key 4, a misspelt one 1.
 int weight_of(std::string_view key, const std::vector<std::string_view>& keys) {

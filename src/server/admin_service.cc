@@ -4,6 +4,8 @@
 #include <boost/json.hpp>
 #include <charconv>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -225,6 +227,30 @@ void NodeAdminService::kill_owner(const AdminRequest& request, Completion done) 
       });
 }
 
+/// `?nodes=eu-1,eu-2`: no frame to or from them until the next call; none: all are heard.
+void NodeAdminService::cut_off(const AdminRequest& request, Completion done) const {
+  if (!parts_.config->chaos) {
+    done(error_response(403, "forbidden", "chaos",
+                        "this node takes no chaos: set `chaos: true` in its file, or --chaos"));
+    return;
+  }
+  std::set<std::string> nodes;
+  json::array named;
+  for (const auto& [name, value] : request.query) {
+    if (name != "nodes") {
+      return done(error_response(400, "invalid_argument", name, "only `nodes` may be named"));
+    }
+    std::istringstream list(value);
+    for (std::string node; std::getline(list, node, ',');) {
+      if (!node.empty() && nodes.insert(node).second) named.emplace_back(node);
+    }
+  }
+  parts_.node->cut_off(std::move(nodes));
+  AdminResponse response;
+  response.body = json::serialize(json::object{{"cut", std::move(named)}});
+  done(std::move(response));
+}
+
 AdminResponse NodeAdminService::topology() const {
   const auto shape = parts_.node->shape();
   const TopologyState& state = shape->state;
@@ -305,9 +331,10 @@ void NodeAdminService::handle(const AdminRequest& request, Completion done) {
   if (is({"v1", "topology"})) answer = &NodeAdminService::topology;
   const bool is_owners = path.size() == 3 && path[0] == "v1" && path[1] == "owners";
   const bool is_explain = is({"v1", "explain"});
-  if (is({"v1", "chaos", "kill-owner"})) {
+  const bool cuts = is({"v1", "chaos", "cut"});
+  if (cuts || is({"v1", "chaos", "kill-owner"})) {
     if (request.method != "POST") return done(wrong_method("POST"));
-    return kill_owner(request, std::move(done));
+    return cuts ? cut_off(request, std::move(done)) : kill_owner(request, std::move(done));
   }
   if (answer == nullptr && !is_owners && !is_explain) {
     return done(error_response(404, "not_found", "", "nothing is here; see API.md, Admin API"));

@@ -45,6 +45,7 @@ class NodeAdminService final : public net::AdminService {
   Result<std::pair<std::uint64_t, std::string>> topology_of(const net::AdminRequest& request) const;
   void change_topology(const net::AdminRequest& request, bool recover, Completion done) const;
   void kill_owner(const net::AdminRequest& request, Completion done) const;
+  void cut_off(const net::AdminRequest& request, Completion done) const;
 
   Parts parts_;
   Nanos started_ns_;

@@ -124,6 +124,7 @@ actors::NodeConfig actor_config(const config::NodeConfig& config, const Topology
   node.terms.slew_permille = static_cast<std::uint32_t>(config.clock_slew_permille);
   node.max_clock_error_ns = config.max_clock_error_ns;
   node.chaos = config.chaos;
+  node.delay_ns = config.chaos_delay_ns;
   return node;
 }
 

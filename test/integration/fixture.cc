@@ -1,6 +1,7 @@
 #include "test/integration/fixture.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,6 +9,8 @@
 #include <fstream>
 #include <iostream>
 #include <utility>
+
+#include "src/cli/process.h"
 
 namespace weir::test {
 namespace fs = std::filesystem;
@@ -51,17 +54,67 @@ void ClusterTest::TearDown() {
   fs::remove_all(folder_);
 }
 
+OneMore::OneMore(cli::LocalNode node, const std::string& yaml) : node_(std::move(node)) {
+  std::ofstream(node_.config) << yaml;
+  const auto started =
+      cli::spawn_process({WEIR_PROGRAM, {"serve", "--config", node_.config}, node_.log});
+  EXPECT_TRUE(started.has_value());
+  if (!started) return;
+  node_.pid = started->pid;
+  close(started->ready_fd);
+}
+
+OneMore::~OneMore() {
+  if (node_.pid == 0) return;
+  kill(node_.pid, SIGKILL);
+  waitpid(node_.pid, nullptr, 0);
+}
+
+void OneMore::stop() {
+  ASSERT_EQ(kill(node_.pid, SIGTERM), 0);
+  waitpid(node_.pid, nullptr, 0);
+  node_.pid = 0;
+}
+
+cli::LocalNode ClusterTest::further(const std::string& name, const std::string& region,
+                                    bool owner) {
+  for (int i = 0; i < 3; ++i) {
+    auto port = cli::PortReservation::any(random_);
+    EXPECT_TRUE(port.has_value());
+    ports_.push_back(*std::move(port));
+  }
+  const auto endpoint = [this](std::size_t from_end) {
+    return Endpoint{"127.0.0.1", ports_[ports_.size() - from_end].port()};
+  };
+  return {name,
+          region,
+          "z",
+          owner,
+          endpoint(3),
+          endpoint(2),
+          endpoint(1),
+          path(name + ".yaml"),
+          path(name),
+          path(name + ".log"),
+          0};
+}
+
 void ClusterTest::start(int regions, int nodes, const std::string& policy,
                         std::vector<std::string> node_lines) {
-  write_policy(policy);
   cli::ClusterShape shape;
   shape.regions = regions;
   shape.nodes = nodes;
+  shape.policy = policy;
+  shape.node_lines = std::move(node_lines);
+  start(std::move(shape));
+}
+
+void ClusterTest::start(cli::ClusterShape shape) {
+  write_policy(shape.policy);
   shape.policy = path("policy.yaml");
   shape.data = path("cluster");
   shape.executable = WEIR_PROGRAM;
   shape.chaos = true;
-  shape.node_lines = std::move(node_lines);
   auto started = cli::LocalCluster::start(std::move(shape));
   ASSERT_TRUE(started) << started.error().message;
   cluster_ = *std::move(started);

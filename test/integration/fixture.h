@@ -2,14 +2,17 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "src/base/random.h"
 #include "src/base/time.h"
 #include "src/cli/local_cluster.h"
+#include "src/cli/ports.h"
 #include "test/support/bound.h"
 #include "test/support/history.h"
 #include "test/support/load.h"
@@ -30,6 +33,21 @@ std::vector<std::string> quick_disk();
 /// the usual 50 ms must not turn into a denial.
 std::vector<std::string> patient_node();
 
+/// A node beside the cluster that a test starts by itself.
+class OneMore {
+ public:
+  OneMore(cli::LocalNode node, const std::string& yaml);
+  ~OneMore();
+  OneMore(const OneMore&) = delete;
+  OneMore& operator=(const OneMore&) = delete;
+  const cli::LocalNode& node() const { return node_; }
+  /// SIGTERM, and waits for its end.
+  void stop();
+
+ private:
+  cli::LocalNode node_;
+};
+
 class ClusterTest : public testing::Test {
  protected:
   void SetUp() override;
@@ -39,6 +57,8 @@ class ClusterTest : public testing::Test {
   /// in ClusterShape. Use inside ASSERT_NO_FATAL_FAILURE.
   void start(int regions, int nodes, const std::string& policy,
              std::vector<std::string> node_lines = {});
+  /// The same for any shape; its `policy` is a text.
+  void start(cli::ClusterShape shape);
   void write_policy(const std::string& text) const;
   /// Rewrites the policy and has every node re-read it; returns once each shows `version` in its
   /// status, or, for version 0, a reload error.
@@ -60,6 +80,8 @@ class ClusterTest : public testing::Test {
   /// Nothing that should live has died. Called by TearDown as well.
   void expect_no_deaths();
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  /// A node with free ports and files of its own, for OneMore.
+  cli::LocalNode further(const std::string& name, const std::string& region, bool owner);
 
   /// Shows the tally and the use of quota, and expects that the bound held.
   static void expect_bound(const History& history, const LimitNumbers& limit,
@@ -72,6 +94,10 @@ class ClusterTest : public testing::Test {
 
   std::string folder_;
   std::unique_ptr<cli::LocalCluster> cluster_;
+
+ private:
+  Random random_{static_cast<std::uint64_t>(getpid())};
+  std::vector<cli::PortReservation> ports_;
 };
 
 }  // namespace weir::test

@@ -2,8 +2,6 @@
 // limit holds. Method: real processes, the commands that an operator runs, the promise judged over
 // the whole history.
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,10 +9,7 @@
 #include <sstream>
 
 #include "src/base/limits.h"
-#include "src/base/random.h"
 #include "src/cli/commands.h"
-#include "src/cli/ports.h"
-#include "src/cli/process.h"
 #include "src/config/parse.h"
 #include "src/config/print_topology.h"
 #include "src/model/ids.h"
@@ -30,31 +25,6 @@ constexpr const char* kPolicy =
 
 Nanos load_ns() { return (long_run() ? 60 : 20) * kSecond; }
 
-/// A node beside the cluster that a test starts by itself.
-class OneMore {
- public:
-  OneMore(cli::LocalNode node, const std::string& yaml) : node_(std::move(node)) {
-    std::ofstream(node_.config) << yaml;
-    const auto started =
-        cli::spawn_process({WEIR_PROGRAM, {"serve", "--config", node_.config}, node_.log});
-    EXPECT_TRUE(started.has_value());
-    if (!started) return;
-    node_.pid = started->pid;
-    close(started->ready_fd);
-  }
-  ~OneMore() {
-    if (node_.pid == 0) return;
-    kill(node_.pid, SIGKILL);
-    waitpid(node_.pid, nullptr, 0);
-  }
-  OneMore(const OneMore&) = delete;
-  OneMore& operator=(const OneMore&) = delete;
-  const cli::LocalNode& node() const { return node_; }
-
- private:
-  cli::LocalNode node_;
-};
-
 class TopologyTest : public ClusterTest {
  protected:
   void SetUp() override {
@@ -68,28 +38,6 @@ class TopologyTest : public ClusterTest {
     auto parsed = config::parse_topology(answer.word("document"), "topology");
     EXPECT_TRUE(parsed.value.has_value());
     return parsed.value.value_or(Topology{});
-  }
-
-  cli::LocalNode further(const std::string& name, const std::string& region, bool owner) {
-    for (int i = 0; i < 3; ++i) {
-      auto port = cli::PortReservation::any(random_);
-      EXPECT_TRUE(port.has_value());
-      ports_.push_back(*std::move(port));
-    }
-    const auto endpoint = [this](std::size_t from_end) {
-      return Endpoint{"127.0.0.1", ports_[ports_.size() - from_end].port()};
-    };
-    return {name,
-            region,
-            "z",
-            owner,
-            endpoint(3),
-            endpoint(2),
-            endpoint(1),
-            path(name + ".yaml"),
-            path(name),
-            path(name + ".log"),
-            0};
   }
 
   std::string write(const Topology& topology) const {
@@ -116,9 +64,6 @@ class TopologyTest : public ClusterTest {
     const auto now = status(node);
     return now.contains("slots_owned") ? now.at("slots_owned").to_number<std::int64_t>() : -1;
   }
-
-  Random random_{static_cast<std::uint64_t>(getpid())};
-  std::vector<cli::PortReservation> ports_;
 };
 
 TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {

@@ -65,7 +65,7 @@ TEST(Shape, RefusesWhatCannotBe) {
 TEST(Files, AreAcceptedByTheNodeThatReadsThem) {
   for (const auto& [regions, count] : std::vector<std::pair<int, int>>{{1, 1}, {2, 5}, {3, 12}}) {
     const auto nodes = with_addresses(*plan_nodes(regions, count));
-    const auto topology = config::parse_topology(topology_yaml(nodes), "topology.yaml");
+    const auto topology = config::parse_topology(topology_yaml(nodes, false), "topology.yaml");
     ASSERT_TRUE(topology) << config::to_string(topology.errors);
     for (const LocalNode& node : nodes) {
       const auto parsed = config::parse_node(
@@ -80,6 +80,30 @@ TEST(Files, AreAcceptedByTheNodeThatReadsThem) {
       EXPECT_TRUE(parsed.value->chaos);
       EXPECT_TRUE(config::check_node_in_topology(*parsed.value, *topology.value));
     }
+  }
+}
+
+TEST(Files, SpreadOverThreeRegionsAllOfThemOwn) {
+  EXPECT_FALSE(plan_nodes(2, 6, true));
+  const auto nodes = with_addresses(*plan_nodes(3, 4, true));
+  std::map<std::string, int> owners;
+  for (const LocalNode& node : nodes) owners[node.region] += node.owner ? 1 : 0;
+  EXPECT_EQ(owners, (std::map<std::string, int>{{"eu", 2}, {"us", 1}, {"ap", 1}}));
+  const auto topology = config::parse_topology(topology_yaml(nodes, true), "topology.yaml");
+  ASSERT_TRUE(topology) << config::to_string(topology.errors);
+  EXPECT_EQ(topology.value->place, ReplicaPlace::spread);
+}
+
+TEST(Latency, IsHalfOfTheRoundTripEachWay) {
+  const auto latency = parse_latency("eu:us=80ms");
+  ASSERT_TRUE(latency);
+  EXPECT_EQ(delay_line("eu", {*latency}), "chaos_delay: {us: 40ms}");
+  EXPECT_EQ(delay_line("us", {*latency, *parse_latency("us:ap=150ms")}),
+            "chaos_delay: {eu: 40ms, ap: 75ms}");
+  EXPECT_EQ(delay_line("ap", {*latency}), "");
+  for (const char* wrong :
+       {"", "eu=80ms", "eu:us", "eu:us=", "eu:us=80", "eu=us:80ms", "eu:us=1ms", "eu:us=81ms"}) {
+    EXPECT_FALSE(parse_latency(wrong)) << wrong;
   }
 }
 

@@ -35,7 +35,8 @@ TEST(ConfigNode, EveryField) {
       "tokens: {check: [\"sha256:" +
       sum +
       "\"], read: [\"file:r\"], admin: [\"file:/a\"]}\n"
-      "insecure: true\nlog: {level: debug, format: json}\nchaos: true\n");
+      "insecure: true\nlog: {level: debug, format: json}\nchaos: true\n"
+      "chaos_delay: {us: 40ms}\n");
   EXPECT_EQ(read.node, "us-7");
   EXPECT_EQ(read.region, "us");
   EXPECT_EQ(read.roles, (Roles{true, false}));
@@ -63,6 +64,7 @@ TEST(ConfigNode, EveryField) {
   EXPECT_TRUE(read.insecure);
   EXPECT_EQ(read.log, (LogConfig{LogLevel::debug, LogFormat::json}));
   EXPECT_TRUE(read.chaos);
+  EXPECT_EQ(read.chaos_delay_ns, (std::map<std::string, Nanos>{{"us", 40 * kMillisecond}}));
 }
 
 TEST(ConfigNode, NoneTakesAListenerAway) {
