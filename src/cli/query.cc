@@ -264,8 +264,8 @@ void print_status(const json::object& status, std::ostream& out) {
 }  // namespace
 
 int run_check(const CheckOptions& options, Console console) {
-  const auto endpoint = parse_target(options.target);
-  if (!endpoint) return wrong_usage(console, {{}, "--target", endpoint.error().message});
+  const auto node = parse_target(options.target, options.credentials);
+  if (!node) return wrong_usage(console, {{}, "--target", node.error().message});
   const auto attributes = parse_attributes(options.attributes);
   if (!attributes) return wrong_usage(console, attributes.error());
   json::object members;
@@ -274,7 +274,7 @@ int run_check(const CheckOptions& options, Console console) {
       {"customer", options.customer}, {"attributes", std::move(members)}, {"cost", options.cost}});
   int status = kFine;
   const auto answer =
-      expect_object(http_post(*endpoint, "/v1/check", body), *endpoint, console, status);
+      expect_object(http_post(*node, "/v1/check", body), node->endpoint, console, status);
   if (!answer) return status;
   if (options.json) {
     console.out << answer->body << "\n";
@@ -286,8 +286,8 @@ int run_check(const CheckOptions& options, Console console) {
 }
 
 int run_explain(const ExplainOptions& options, Console console) {
-  const auto endpoint = parse_target(options.admin);
-  if (!endpoint) return wrong_usage(console, {{}, "--admin", endpoint.error().message});
+  const auto node = parse_target(options.admin, options.credentials);
+  if (!node) return wrong_usage(console, {{}, "--admin", node.error().message});
   const auto attributes = parse_attributes(options.attributes);
   if (!attributes) return wrong_usage(console, attributes.error());
   std::string target = "/v1/explain?customer=" + percent_encode(options.customer) +
@@ -296,7 +296,7 @@ int run_explain(const ExplainOptions& options, Console console) {
     target += "&" + percent_encode(name) + "=" + percent_encode(value);
   }
   int status = kFine;
-  const auto answer = expect_object(http_get(*endpoint, target), *endpoint, console, status);
+  const auto answer = expect_object(http_get(*node, target), node->endpoint, console, status);
   if (!answer) return status;
   if (options.json) {
     console.out << answer->body << "\n";
@@ -308,10 +308,10 @@ int run_explain(const ExplainOptions& options, Console console) {
 }
 
 int run_status(const StatusOptions& options, Console console) {
-  const auto endpoint = parse_target(options.admin);
-  if (!endpoint) return wrong_usage(console, {{}, "--admin", endpoint.error().message});
+  const auto node = parse_target(options.admin, options.credentials);
+  if (!node) return wrong_usage(console, {{}, "--admin", node.error().message});
   int status = kFine;
-  const auto answer = expect_object(http_get(*endpoint, "/v1/status"), *endpoint, console, status);
+  const auto answer = expect_object(http_get(*node, "/v1/status"), node->endpoint, console, status);
   if (!answer) return status;
   if (options.json) {
     console.out << answer->body << "\n";

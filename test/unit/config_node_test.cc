@@ -148,6 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "taken by another", "another port"},
         Mistake{"open_cluster", "listen: {cluster: 0.0.0.0:7070}\n", 1, 19, "`tls.cluster`",
                 "insecure: true"},
+        Mistake{"open_http", "listen: {http: 0.0.0.0:8080}\n", 1, 16, "`tokens.check`",
+                "insecure: true"},
         Mistake{"open_admin", "listen: {admin: 0.0.0.0:9090}\n", 1, 17, "`tokens.admin`",
                 "insecure: true"},
         Mistake{"ttl_zero", "lease: {ttl: 0s}\n", 1, 14, "out of range", "100ms to 1h"},
@@ -166,7 +168,9 @@ TEST(ConfigNode, OpenListenersAreFineWhenGuarded) {
   good("listen: {admin: 0.0.0.0:9090}\ntls: {http: {certificate: c, key: k}}\n");
   good("listen: {admin: 0.0.0.0:9090}\ntokens: {admin: [\"file:t\"]}\n");
   good("listen: {admin: 0.0.0.0:9090, cluster: 0.0.0.0:7070}\ninsecure: true\n");
-  good("listen: {http: 0.0.0.0:8080}\n");
+  good("listen: {http: 0.0.0.0:8080}\ntokens: {check: [\"file:t\"]}\n");
+  good("listen: {http: 0.0.0.0:8080}\ntls: {http: {certificate: c, key: k, ca: a}}\n");
+  good("listen: {http: 0.0.0.0:8080}\ninsecure: true\n");
 }
 
 TEST(ConfigNode, FlagsMayMendWhatTheFileLeavesOpen) {
