@@ -107,14 +107,9 @@ class Checker {
                                   " is reachable by others without `tls.cluster`: configure it, "
                                   "listen on 127.0.0.1, or say `insecure: true`");
     }
-    const auto& http = config_.listen.http;
-    if (http && !is_loopback(*http) && config_.tokens.check.empty() && !config_.tls.http) {
-      wrong("listen.http", to_string(*http) +
-                               " is reachable by others without `tokens.check` or `tls.http`: "
-                               "configure one, listen on 127.0.0.1, or say `insecure: true`");
-    }
     const auto& admin = config_.listen.admin;
-    const bool guarded = !config_.tokens.admin.empty() || config_.tls.http;
+    const TokenConfig& tokens = config_.tokens;
+    const bool guarded = !tokens.read.empty() || !tokens.admin.empty() || config_.tls.http;
     if (admin && !is_loopback(*admin) && !guarded) {
       wrong("listen.admin", to_string(*admin) +
                                 " is reachable by others without `tokens.admin` or `tls.http`: "
