@@ -235,14 +235,23 @@ struct Gateway {
               if (!gateway) return dial_later(node);
               add_route(node, {caf::actor_cast<GatewayActor>(gateway), 0});
             },
-            [this, node, handle](const caf::error&) {
-              if (!config.tls) config.refusals->say(node, "it does not answer; does it want TLS?");
+            [this, node, handle](const caf::error& error) {
+              say_why(node, error);
               close_connection(self->system(), basp, [handle](caf::io::basp_broker&) {
                 return caf::optional<caf::io::connection_handle>(handle);
               });
               end_dial(node);
               dial_later(node);
             });
+  }
+
+  /// Over TLS, whoever reads has said why a peer hung up.
+  void say_why(const std::string& node, const caf::error& error) {
+    if (error == caf::sec::request_timeout) {
+      config.refusals->say(node, "it is connected but said nothing within 2 s");
+    } else if (!config.tls) {
+      config.refusals->say(node, "it hung up without a word, as a node with TLS does");
+    }
   }
 
   void end_dial(const std::string& node) {

@@ -20,11 +20,15 @@ namespace {
 
 namespace network = caf::io::network;
 
+constexpr const char* kCutOff = "it closed the connection during the handshake";
+
 /// The first reason in this thread's queue of OpenSSL, which is emptied, or `otherwise`.
 std::string take_reason(const char* otherwise) {
   std::string reason;
   while (const unsigned long code = ERR_get_error()) {
-    if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) reason = "it speaks no TLS";
+    const bool plain =
+        ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER;
+    if (plain) reason = "it speaks no TLS";
     const char* text = reason.empty() ? ERR_reason_error_string(code) : nullptr;
     if (text != nullptr) reason = text;
   }
@@ -100,22 +104,39 @@ class SecuredScribe final : public caf::io::scribe {
   network::stream_impl<Secured> stream_;
 };
 
+std::string address_of(int socket) {
+  const auto address = network::remote_addr_of_fd(socket);
+  return address ? *address : "unknown";
+}
+
 network::default_multiplexer& multiplexer_of(caf::actor_system& system) {
   return static_cast<network::default_multiplexer&>(system.middleman().backend());
+}
+
+/// Reads the certificates; null and why when they or the handshake's first step are bad.
+caf::openssl::session_ptr begin_session(caf::actor_system& system, int socket, bool accepted,
+                                        std::string& why) {
+  // CAF reads three files one by one: those of two editions when a reload comes between. Again,
+  // then.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    ERR_clear_error();
+    try {
+      auto session = caf::openssl::make_session(system, socket, accepted);
+      why = session == nullptr ? take_reason(kCutOff) : "";
+      return session;
+    } catch (const std::exception& problem) {
+      why = std::string("this node's certificates cannot be used: ") + problem.what();
+    }
+  }
+  return nullptr;
 }
 
 /// Blocks until the session on `socket` is secured; else null and why.
 caf::openssl::session_ptr shake_hands(caf::actor_system& system, int socket, bool accepted,
                                       const Clock& clock, std::string& why) {
   const Nanos deadline_ns = clock.boot_ns() + kTlsHandshakeNs;
-  ERR_clear_error();
-  caf::openssl::session_ptr session;
-  try {
-    session = caf::openssl::make_session(system, socket, accepted);
-  } catch (const std::exception& problem) {
-    why = std::string("this node's certificates cannot be used: ") + problem.what();
-    return nullptr;
-  }
+  auto session = begin_session(system, socket, accepted, why);
+  bool silent = true;
   while (session != nullptr) {
     // Goes on with the handshake, and reads nothing: `indeterminate` once there is no more to do.
     std::size_t none = 0;
@@ -126,11 +147,12 @@ caf::openssl::session_ptr shake_hands(caf::actor_system& system, int socket, boo
     const Nanos left_ns = deadline_ns - clock.boot_ns();
     pollfd readable{socket, POLLIN, 0};
     if (left_ns <= 0 || poll(&readable, 1, static_cast<int>(left_ns / kMillisecond) + 1) == 0) {
-      why = "no TLS handshake within 2 s; has it certificates?";
+      why = accepted && silent ? "it said nothing within 2 s" : "no TLS handshake within 2 s";
       return nullptr;
     }
+    silent = false;
   }
-  why = take_reason("it closed the connection during the handshake");
+  if (why.empty()) why = take_reason(kCutOff);
   return nullptr;
 }
 
@@ -159,6 +181,7 @@ class SecuredDoorman final : public network::doorman_impl {
     if (detached()) return false;
     const int socket = acceptor_.accepted_socket();
     if (under_way_.load() >= kMaxTlsHandshakes) {
+      refusals_->say(address_of(socket), "too many peers shake hands at a time");
       close(socket);
       return true;
     }
@@ -175,8 +198,7 @@ class SecuredDoorman final : public network::doorman_impl {
  private:
   /// On a thread of its own.
   void shake_hands_on(int socket) {
-    const auto address = network::remote_addr_of_fd(socket);
-    const auto scribe = secure(system_, socket, true, address ? *address : "unknown", refusals_);
+    const auto scribe = secure(system_, socket, true, address_of(socket), refusals_);
     under_way_.fetch_sub(1);
     if (scribe == nullptr) return;
     const caf::intrusive_ptr<SecuredDoorman> self(this);
@@ -204,7 +226,10 @@ void RefusalLog::say(const std::string& peer, const std::string& reason) {
     const std::string key = peer + ": " + reason;
     const auto found = quiet_until_ns_.find(key);
     if (found != quiet_until_ns_.end() && now_ns < found->second) return;
-    if (quiet_until_ns_.size() >= kMaxRefusedPeers) quiet_until_ns_.clear();
+    if (quiet_until_ns_.size() >= kMaxRefusedPeers) {
+      std::erase_if(quiet_until_ns_, [&](const auto& each) { return each.second <= now_ns; });
+      if (quiet_until_ns_.size() >= kMaxRefusedPeers) return;
+    }
     quiet_until_ns_[key] = now_ns + kRefusalLineNs;
   }
   log_.warn("no connection with a peer", {{"peer", peer}, {"reason", reason}});

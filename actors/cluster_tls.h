@@ -22,11 +22,13 @@ namespace weir::actors {
 
 /// How long a peer may take for TLS once the connection stands.
 inline constexpr Nanos kTlsHandshakeNs = 2 * kSecond;
-/// Peers that shake hands at a time; a further one is closed and comes again.
+/// Peers that shake hands at a time; a further one is closed, with a line in the log, and comes
+/// again.
 inline constexpr int kMaxTlsHandshakes = 64;
 /// A peer that stays refused is logged once in so long.
 inline constexpr Nanos kRefusalLineNs = kMinute;
-/// Peers whose lines are remembered; with more, all are forgotten and logged anew.
+/// Lines that are remembered for so long; with more, further ones are left out: anybody can cause
+/// them.
 inline constexpr std::size_t kMaxRefusedPeers = 1024;
 
 /// Log lines on peers with which no connection comes about. Thread-safe.
