@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,7 +24,8 @@ std::string take_reason() {
   std::string reason;
   while (const unsigned long code = ERR_get_error()) {
     if (!reason.empty()) continue;
-    const char* text = ERR_reason_error_string(code);
+    const char* text = ERR_SYSTEM_ERROR(code) ? std::strerror(ERR_GET_REASON(code))
+                                              : ERR_reason_error_string(code);
     reason = text == nullptr ? "error " + std::to_string(code) : text;
   }
   return reason.empty() ? "unknown error" : reason;
@@ -55,11 +57,19 @@ bool signed_by_own_ca(SSL_CTX* context) {
   return good;
 }
 
-Status fill(SSL_CTX* context, const TlsPaths& paths, bool own_is_signed_by_ca) {
+/// Whether it may be shown by either end; one without extended key usage may.
+bool serves_both_ends(X509* certificate) {
+  return X509_check_purpose(certificate, X509_PURPOSE_SSL_SERVER, 0) == 1 &&
+         X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0) == 1;
+}
+
+Status fill(SSL_CTX* context, const TlsPaths& paths, bool mutual) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
+  // Clients keep their sessions themselves, in tickets: here strangers would fill the memory.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_default_passwd_cb(context, no_password);
   std::error_code ignored;
   for (const std::string& path : {paths.certificate, paths.key, paths.ca}) {
@@ -85,22 +95,25 @@ Status fill(SSL_CTX* context, const TlsPaths& paths, bool own_is_signed_by_ca) {
   // Without it OpenSSL refuses to resume sessions of clients that have shown a certificate.
   constexpr unsigned char kSessions[] = "weir";
   SSL_CTX_set_session_id_context(context, kSessions, sizeof kSessions - 1);
-  if (own_is_signed_by_ca && !signed_by_own_ca(context)) {
-    ERR_clear_error();
+  if (!mutual) return {};
+  if (!signed_by_own_ca(context)) {
     return wrong(paths.certificate, "not signed by the CA in " + paths.ca);
+  }
+  if (!serves_both_ends(SSL_CTX_get0_certificate(context))) {
+    return wrong(paths.certificate,
+                 "its extended key usage must have both serverAuth and clientAuth");
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsPaths& paths,
-                                                           bool own_is_signed_by_ca) {
+Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsPaths& paths, bool mutual) {
   ERR_clear_error();
   SSL_CTX* native = SSL_CTX_new(TLS_server_method());
   if (native == nullptr) return failure(ErrorCode::io, "", "OpenSSL: " + take_reason());
   const std::shared_ptr<TlsContext> context(new TlsContext(native));
-  if (Status filled = fill(native, paths, own_is_signed_by_ca); !filled) {
+  if (Status filled = fill(native, paths, mutual); !filled) {
     ERR_clear_error();
     return tl::unexpected(std::move(filled).error());
   }

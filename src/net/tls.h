@@ -28,10 +28,9 @@ struct TlsPaths {
 class TlsContext {
  public:
   /// TLS 1.2 or later, for the accepting side. The error names the file and what is wrong with it:
-  /// not PEM, a key of another certificate, expired, a chain that `ca` did not sign when
-  /// `own_is_signed_by_ca`.
-  static Result<std::shared_ptr<const TlsContext>> load(const TlsPaths& paths,
-                                                        bool own_is_signed_by_ca = false);
+  /// not PEM, a key of another certificate, expired. `mutual`: both sides show such a certificate,
+  /// so `ca` must have signed it for servers and for clients.
+  static Result<std::shared_ptr<const TlsContext>> load(const TlsPaths& paths, bool mutual = false);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;

@@ -80,11 +80,12 @@ TestCa::TestCa(std::string folder, const std::string& name)
 
 TestCa::~TestCa() = default;
 
-TestCa::Files TestCa::issue(const std::string& name, int days, const char* names) const {
+TestCa::Files TestCa::issue(const std::string& name, int days, const char* usage,
+                            const char* names) const {
   Pair issued;
   issued.certificate = draft(name, issued.key, X509_get_subject_name(own_->certificate), days);
   extend(issued.certificate, own_->certificate, NID_subject_alt_name, names);
-  extend(issued.certificate, own_->certificate, NID_ext_key_usage, "serverAuth,clientAuth");
+  extend(issued.certificate, own_->certificate, NID_ext_key_usage, usage);
   must(X509_sign(issued.certificate, own_->key, EVP_sha256()) > 0);
   const Files files{folder_ + "/" + name + ".pem", folder_ + "/" + name + ".key", file_};
   write_file(files.certificate,

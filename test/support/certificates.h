@@ -21,8 +21,8 @@ class TestCa {
     std::string ca;
   };
   /// Signs a certificate for the hosts `names` and writes it with its key. `days`: until it ends;
-  /// negative: it has ended.
-  Files issue(const std::string& name, int days = 2,
+  /// negative: it has ended. `usage`: the ends of a connection that may show it.
+  Files issue(const std::string& name, int days = 2, const char* usage = "serverAuth,clientAuth",
               const char* names = "IP:127.0.0.1,DNS:localhost") const;
   const std::string& file() const { return file_; }
 

@@ -112,7 +112,7 @@ TEST_F(Tls, AClientTrustsOnlyItsCaAndItsHost) {
   EXPECT_NE(complaint_.find("certificate verify failed"), std::string::npos) << complaint_;
   EXPECT_EQ(check(served, {folder_ + "/absent.pem", "", ""}), 0);
   EXPECT_NE(complaint_.find("absent.pem"), std::string::npos) << complaint_;
-  put_in_force(paths(ca_->issue("elsewhere", 2, "DNS:elsewhere.example")));
+  put_in_force(paths(ca_->issue("elsewhere", 2, "serverAuth", "DNS:elsewhere.example")));
   EXPECT_EQ(check(served, {ca_->file(), "", ""}), 0);
   EXPECT_NE(complaint_.find("certificate verify failed"), std::string::npos) << complaint_;
   EXPECT_EQ(served.service.decided, 0);
@@ -204,6 +204,11 @@ TEST_F(Tls, BadFilesAreNamed) {
   EXPECT_EQ(why({good.certificate, good.key, foreign.file()}), "") << "clients may have another CA";
   EXPECT_EQ(why({good.certificate, good.key, foreign.file()}, true),
             good.certificate + ": not signed by the CA in " + foreign.file());
+  for (const char* usage : {"serverAuth", "clientAuth"}) {
+    const auto half = ca_->issue("half", 2, usage);
+    EXPECT_TRUE(why(paths(half, true), true).starts_with(half.certificate + ": its extended key"));
+  }
+  EXPECT_EQ(why(paths(ca_->issue("half", 2, "serverAuth"))), "") << "enough for HTTP";
 }
 
 }  // namespace
