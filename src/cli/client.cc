@@ -10,7 +10,7 @@
 namespace weir::cli {
 namespace {
 
-/// A token is a word or two of base64; a larger file is another file.
+/// A token is a word of base64; a larger file is another file.
 constexpr std::size_t kMaxTokenBytes = 4 * 1024;
 
 Result<Reply> exchange(std::string_view method, const Target& target, const std::string& path,
@@ -25,12 +25,12 @@ Result<Reply> exchange(std::string_view method, const Target& target, const std:
 
 Result<std::string> read_token(const std::string& path) {
   std::ifstream file(path);
-  std::string token(kMaxTokenBytes, '\0');
+  std::string token(kMaxTokenBytes + 1, '\0');
   file.read(token.data(), static_cast<std::streamsize>(token.size()));
   token.resize(static_cast<std::size_t>(file.gcount()));
   const std::size_t begin = token.find_first_not_of(" \t\r\n");
-  if (!file.is_open() || begin == std::string::npos) {
-    return failure(ErrorCode::invalid_argument, "", "no token can be read from " + path);
+  if (!file.is_open() || begin == std::string::npos || token.size() > kMaxTokenBytes) {
+    return failure(ErrorCode::invalid_argument, "--token-file", path + ": holds no token");
   }
   return token.substr(begin, token.find_last_not_of(" \t\r\n") + 1 - begin);
 }
@@ -70,9 +70,10 @@ Result<Target> parse_target(std::string_view url) {
   return target;
 }
 
-Result<Target> parse_target(std::string_view url, const Credentials& credentials) {
+Result<Target> parse_target(const char* flag, std::string_view url,
+                            const Credentials& credentials) {
   auto target = parse_target(url);
-  if (!target) return target;
+  if (!target) return failure(target.error().code, flag, target.error().message);
   target->token = credentials.token;
   if (target->token.empty() && !credentials.token_file.empty()) {
     auto token = read_token(credentials.token_file);
@@ -80,7 +81,7 @@ Result<Target> parse_target(std::string_view url, const Credentials& credentials
     target->token = *std::move(token);
   }
   if (!is_token(target->token)) {
-    return failure(ErrorCode::invalid_argument, "", "the token has a blank or control character");
+    return failure(ErrorCode::invalid_argument, "--token", "has a blank or control character");
   }
   target->with = {credentials.ca, credentials.certificate, credentials.key};
   return target;

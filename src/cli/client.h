@@ -34,8 +34,9 @@ struct Target {
 /// `http://host:port`, `https://host:port`, each with or without a last `/`, or `host:port`. The
 /// error's field is empty.
 Result<Target> parse_target(std::string_view url);
-/// The same with what the command was given to show; reads the token's file.
-Result<Target> parse_target(std::string_view url, const Credentials& credentials);
+/// The same with what the command was given to show; reads the token's file. The error's field is
+/// the flag that is wrong, `flag` for the URL.
+Result<Target> parse_target(const char* flag, std::string_view url, const Credentials& credentials);
 
 /// Fails with `unavailable` when nobody answers in time.
 Result<Reply> http_get(const Target& target, const std::string& path,

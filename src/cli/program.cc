@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -162,6 +163,12 @@ class Program {
         add_flag(command, "--key", credentials.key, "for https: PEM of the certificate's key");
     key->type_name("FILE")->needs(certificate);
     certificate->needs(key);
+    // A flag beats the environment between these two as well.
+    command->parse_complete_callback([&credentials] {
+      const char* variable = std::getenv("WEIR_TOKEN");
+      if (credentials.token_file.empty() || variable == nullptr) return;
+      if (credentials.token == variable) credentials.token.clear();
+    });
   }
   void add_attributes(CLI::App* command, std::vector<std::string>& attributes) {
     add_flag(command, "-a,--attribute", attributes,
@@ -175,9 +182,9 @@ class Program {
     CLI::App* command = add_command(
         app_, "serve", "Run a node",
         "SIGHUP re-reads policy, tokens and certificates; a bad file keeps the last good one\n"
-        "and says so in /v1/status. SIGTERM drains: leases go back, then the node stops. Every "
-        "flag is also an\n"
-        "environment variable: --lease-ttl is WEIR_LEASE_TTL.\n\n"
+        "and says so in /v1/status. SIGTERM drains: leases go back, then the node stops. Tokens\n"
+        "and certificates are named in node.yaml. Every flag is also an environment variable:\n"
+        "--lease-ttl is WEIR_LEASE_TTL.\n\n"
         "Examples:\n"
         "  weir serve --policy policy.yaml\n"
         "  weir serve --config node.yaml --log-format json");

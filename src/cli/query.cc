@@ -264,8 +264,8 @@ void print_status(const json::object& status, std::ostream& out) {
 }  // namespace
 
 int run_check(const CheckOptions& options, Console console) {
-  const auto node = parse_target(options.target, options.credentials);
-  if (!node) return wrong_usage(console, {{}, "--target", node.error().message});
+  const auto node = parse_target("--target", options.target, options.credentials);
+  if (!node) return wrong_usage(console, node.error());
   const auto attributes = parse_attributes(options.attributes);
   if (!attributes) return wrong_usage(console, attributes.error());
   json::object members;
@@ -286,8 +286,8 @@ int run_check(const CheckOptions& options, Console console) {
 }
 
 int run_explain(const ExplainOptions& options, Console console) {
-  const auto node = parse_target(options.admin, options.credentials);
-  if (!node) return wrong_usage(console, {{}, "--admin", node.error().message});
+  const auto node = parse_target("--admin", options.admin, options.credentials);
+  if (!node) return wrong_usage(console, node.error());
   const auto attributes = parse_attributes(options.attributes);
   if (!attributes) return wrong_usage(console, attributes.error());
   std::string target = "/v1/explain?customer=" + percent_encode(options.customer) +
@@ -308,8 +308,8 @@ int run_explain(const ExplainOptions& options, Console console) {
 }
 
 int run_status(const StatusOptions& options, Console console) {
-  const auto node = parse_target(options.admin, options.credentials);
-  if (!node) return wrong_usage(console, {{}, "--admin", node.error().message});
+  const auto node = parse_target("--admin", options.admin, options.credentials);
+  if (!node) return wrong_usage(console, node.error());
   int status = kFine;
   const auto answer = expect_object(http_get(*node, "/v1/status"), node->endpoint, console, status);
   if (!answer) return status;

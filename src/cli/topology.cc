@@ -154,9 +154,9 @@ class Command {
   }
 
   std::optional<Target> target() {
-    auto node = parse_target(options_.admin, options_.credentials);
+    auto node = parse_target("--admin", options_.admin, options_.credentials);
     if (node) return *std::move(node);
-    exit_ = wrong("--admin: " + node.error().message);
+    exit_ = wrong(node.error().field + ": " + node.error().message);
     return std::nullopt;
   }
 

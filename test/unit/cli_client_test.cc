@@ -31,17 +31,25 @@ TEST(Target, ShowsTheTokenOfTheFlagOrElseOfTheFile) {
   const std::string path = testing::TempDir() + "/weir-cli-token";
   std::ofstream(path) << "from-file\n";
   Credentials credentials;
+  const auto token = [&] { return parse_target("--admin", "https://a:1", credentials)->token; };
+  const auto wrong_flag = [&](const char* url) {
+    const auto target = parse_target("--admin", url, credentials);
+    return target ? "" : target.error().field;
+  };
   credentials.token_file = path;
-  EXPECT_EQ(parse_target("https://a:1", credentials)->token, "from-file");
+  EXPECT_EQ(token(), "from-file");
   credentials.token = "from-flag";
-  EXPECT_EQ(parse_target("https://a:1", credentials)->token, "from-flag");
+  EXPECT_EQ(token(), "from-flag");
+  EXPECT_EQ(wrong_flag("ftp://a:1"), "--admin");
   credentials.token = "two\r\nX-Header: words";
-  EXPECT_FALSE(parse_target("https://a:1", credentials));
+  EXPECT_EQ(wrong_flag("https://a:1"), "--token");
   credentials.token.clear();
-  std::ofstream(path) << "\n";
-  EXPECT_FALSE(parse_target("https://a:1", credentials));
+  for (const std::string& text : {std::string("\n"), std::string(5000, 'x')}) {
+    std::ofstream(path) << text;
+    EXPECT_EQ(wrong_flag("https://a:1"), "--token-file");
+  }
   std::remove(path.c_str());
-  EXPECT_FALSE(parse_target("https://a:1", credentials));
+  EXPECT_EQ(wrong_flag("https://a:1"), "--token-file");
 }
 
 TEST(Attributes, SplitAtTheFirstEqualsSign) {

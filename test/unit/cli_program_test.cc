@@ -218,7 +218,8 @@ TEST_F(ProgramTest, FlagBeatsEnvironmentBeatsFile) {
 }
 
 TEST_F(ProgramTest, CheckExplainAndStatusAgree) {
-  serve({"--policy", path("policy.yaml")});
+  // A busy machine's disk must not turn an answer into a denial.
+  serve({"--policy", path("policy.yaml"), "--wait", "5s", "--fsync", "false"});
   const std::string target = "--target=http://" + http_;
   const std::string admin = "--admin=http://" + admin_;
   EXPECT_EQ(run({"check", "acme", target}).status, kFine);
@@ -252,14 +253,18 @@ TEST_F(ProgramTest, CommandsShowATokenOverTls) {
   write("check.token", "let-me-check\n");
   write("read.token", "let-me-read\n");
   write("node.yaml",
-        "policy: policy.yaml\ntls: {http: {certificate: server.pem, key: server.key}}\n"
+        "policy: policy.yaml\nwait: 5s\nfsync: false\n"
+        "tls: {http: {certificate: server.pem, key: server.key}}\n"
         "tokens: {check: [\"file:check.token\"], read: [\"file:read.token\"]}\n");
   serve({"--config", path("node.yaml")});
   const std::string target = "--target=https://" + http_;
   const std::string admin = "--admin=https://" + admin_;
   const std::string trust = "--ca=" + files.ca;
-  EXPECT_EQ(run({"check", "acme", target, trust, "--token-file", path("check.token")}).status,
-            kFine);
+  EXPECT_EQ(run({"check", "acme", target, trust, "--token-file", path("check.token")},
+                {"WEIR_TOKEN=let-me-read"})
+                .status,
+            kFine)
+      << "a flag beats the environment";
   EXPECT_EQ(run({"check", "acme", target, trust}, {"WEIR_TOKEN=let-me-check"}).status, kFine);
   const Outcome missing = run({"check", "acme", target, trust});
   EXPECT_EQ(missing.status, kWrongUsage);
