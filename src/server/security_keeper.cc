@@ -12,28 +12,32 @@ SecurityKeeper::SecurityKeeper(const config::NodeConfig& config, const Clock& cl
                                telemetry::Log& log)
     : config_(config), clock_(clock), log_(log) {
   if (tokens() != nullptr) {
-    sources_.push_back({{"tokens", 0, 0, {}}, [this]() -> Result<Nanos> {
-                          auto digests = read_tokens(config_.tokens);
-                          if (!digests) return tl::unexpected(std::move(digests).error());
-                          token_book_.replace(*std::move(digests));
-                          return 0;
-                        }});
+    keep("tokens", [this]() -> Result<Nanos> {
+      auto digests = read_tokens(config_.tokens);
+      if (!digests) return tl::unexpected(std::move(digests).error());
+      token_book_.replace(*std::move(digests));
+      return 0;
+    });
   }
   if (http_tls() != nullptr) {
-    sources_.push_back(
-        {{"tls.http", 0, 0, {}}, [this]() -> Result<Nanos> {
-           const config::TlsFiles& files = *config_.tls.http;
-           auto context = net::TlsContext::load({files.certificate, files.key, files.ca});
-           if (!context) return tl::unexpected(std::move(context).error());
-           const Nanos not_after_ns = (*context)->not_after_ns();
-           http_book_.replace(*std::move(context));
-           return not_after_ns;
-         }});
+    keep("tls.http", [this]() -> Result<Nanos> {
+      const config::TlsFiles& files = *config_.tls.http;
+      auto context = net::TlsContext::load({files.certificate, files.key, files.ca});
+      if (!context) return tl::unexpected(std::move(context).error());
+      const Nanos not_after_ns = (*context)->not_after_ns();
+      http_book_.replace(*std::move(context));
+      return not_after_ns;
+    });
   }
   if (config_.tls.cluster) {
-    sources_.push_back({{"tls.cluster", 0, 0, {}},
-                        [this] { return copy_certificates(*config_.tls.cluster, config_.data); }});
+    keep("tls.cluster", [this] { return copy_certificates(*config_.tls.cluster, config_.data); });
   }
+}
+
+void SecurityKeeper::keep(const char* name, std::function<Result<Nanos>()> read) {
+  Source& source = sources_.emplace_back();
+  source.part.name = name;
+  source.read = std::move(read);
 }
 
 net::TokenBook* SecurityKeeper::tokens() {
@@ -73,6 +77,10 @@ Status SecurityKeeper::reload() {
   Status first;
   for (Source& source : sources_) {
     Status good = read(source);
+    {
+      const std::lock_guard lock(mutex_);
+      ++(good ? source.reloaded : source.failed);
+    }
     if (good) {
       log_.info("read again", {{"what", source.part.name}});
       continue;
@@ -101,6 +109,16 @@ void SecurityKeeper::collect(telemetry::MetricSink& sink) const {
       {"missing", now.missing}, {"unknown", now.unknown}, {"insufficient", now.insufficient}};
   for (const auto& [reason, count] : reasons) {
     sink.counter(metric.name, metric.help, {{"reason", reason}}, static_cast<double>(count));
+  }
+  const auto& reload = telemetry::metric::kSecurityReload;
+  const std::lock_guard lock(mutex_);
+  for (const Source& source : sources_) {
+    const std::pair<const char*, std::uint64_t> results[] = {{"replaced", source.reloaded},
+                                                             {"failed", source.failed}};
+    for (const auto& [result, count] : results) {
+      sink.counter(reload.name, reload.help, {{"what", source.part.name}, {"result", result}},
+                   static_cast<double>(count));
+    }
   }
 }
 

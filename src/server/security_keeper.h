@@ -2,6 +2,7 @@
 // was good and is shown. Thread-safe; `start` and `reload` by one thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -47,8 +48,11 @@ class SecurityKeeper {
  private:
   struct Source {
     Part part;
+    std::uint64_t reloaded = 0;
+    std::uint64_t failed = 0;
     std::function<Result<Nanos>()> read;  ///< puts it in force; gives not_after_wall_ns
   };
+  void keep(const char* name, std::function<Result<Nanos>()> read);
   Status read(Source& source);
 
   const config::NodeConfig& config_;

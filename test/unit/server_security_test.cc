@@ -170,6 +170,12 @@ TEST_F(SecurityTest, ReloadTakesNewTokensAndKeepsTheOldOnesWhenAFileIsBad) {
   ASSERT_TRUE(error.is_string());
   EXPECT_NE(error.as_string().find("admin.token: holds no token"), std::string::npos);
   EXPECT_NE(logged().find("not read again; what was good stays"), std::string::npos);
+  const auto metrics = ask("GET", *server_->addresses().probe, "/metrics", "").body;
+  for (const char* result : {"replaced", "failed"}) {
+    const std::string one =
+        std::string("weir_security_reload_total{result=\"") + result + "\",what=\"tokens\"} 1";
+    EXPECT_NE(metrics.find(one), std::string::npos) << metrics;
+  }
 }
 
 TEST_F(SecurityTest, ReloadTakesNewCertificatesAndKeepsTheOldOnesWhenAFileIsBad) {
