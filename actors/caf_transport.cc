@@ -1,7 +1,5 @@
 #include "actors/caf_transport.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <caf/all.hpp>
@@ -22,27 +20,11 @@
 namespace weir::actors {
 namespace {
 
-/// Closes its socket unless that is taken out.
-class DialledSocket {
- public:
-  explicit DialledSocket(int descriptor) : descriptor_(descriptor) {}
-  DialledSocket(const DialledSocket&) = delete;
-  DialledSocket& operator=(const DialledSocket&) = delete;
-  ~DialledSocket() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
-using SharedSocket = std::shared_ptr<DialledSocket>;
 using SharedDials = std::shared_ptr<const std::vector<TopologyNode>>;
 
 }  // namespace
 }  // namespace weir::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::SharedSocket)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::SharedDials)
 
 namespace weir::actors {
@@ -58,7 +40,7 @@ using GatewayActor =
     caf::typed_actor<caf::reacts_to<FrameAtom, std::string, std::uint64_t, std::string>,
                      caf::reacts_to<SendAtom, std::string, std::string>,
                      caf::reacts_to<DialAtom, std::string>,
-                     caf::reacts_to<DialedAtom, std::string, SharedSocket>,
+                     caf::reacts_to<DialedAtom, std::string, caf::io::scribe_ptr>,
                      caf::reacts_to<SeverAtom, std::string>, caf::reacts_to<SharedDials>>;
 
 /// How long a peer may take for CAF's handshake once the connection stands.
@@ -217,28 +199,33 @@ struct Gateway {
     const auto found = dials.find(node);
     if (found == dials.end() || found->second.under_way || routes.contains(node)) return;
     found->second.under_way = true;
-    // Name look-ups and connects block: each attempt has a short-lived thread of its own.
+    // Name look-ups, connects and handshakes block: each attempt has a short-lived thread of its
+    // own.
     self->system().spawn<caf::detached>(
         [](caf::event_based_actor* dialler, const GatewayActor& gateway, const std::string& name,
-           const Endpoint& endpoint) {
-          dialler->send(gateway, DialedAtom::value, name,
-                        std::make_shared<DialledSocket>(dial_endpoint(endpoint)));
+           const Endpoint& endpoint, const SharedRefusals& refusals, bool tls) {
+          auto& system = dialler->system();
+          const int socket = dial_endpoint(endpoint);
+          caf::io::scribe_ptr connection;
+          if (socket >= 0) {
+            connection = tls ? shake_hands_with(system, socket, name, refusals)
+                             : system.middleman().backend().new_scribe(socket);
+          }
+          dialler->send(gateway, DialedAtom::value, name, std::move(connection));
         },
-        GatewayActor(self), node, found->second.endpoint);
+        GatewayActor(self), node, found->second.endpoint, config.refusals, config.tls);
   }
 
-  void dialed(const std::string& node, DialledSocket& dialled) {
+  void dialed(const std::string& node, caf::io::scribe_ptr& connection) {
     const auto found = dials.find(node);
     if (found == dials.end()) return;
     Dial& dial = found->second;
-    const int socket = dialled.release();
-    if (socket < 0) {
+    if (!connection) {
       dial.under_way = false;
       return dial_later(node);
     }
-    auto scribe = self->system().middleman().backend().new_scribe(socket);
-    const auto handle = scribe->hdl();
-    self->request(basp, kHandshakeTime, caf::connect_atom::value, std::move(scribe),
+    const auto handle = connection->hdl();
+    self->request(basp, kHandshakeTime, caf::connect_atom::value, std::move(connection),
                   dial.endpoint.port)
         .then(
             [this, node](const caf::node_id&, const caf::strong_actor_ptr& gateway,
@@ -248,13 +235,23 @@ struct Gateway {
               if (!gateway) return dial_later(node);
               add_route(node, {caf::actor_cast<GatewayActor>(gateway), 0});
             },
-            [this, node, handle](const caf::error&) {
+            [this, node, handle](const caf::error& error) {
+              say_why(node, error);
               close_connection(self->system(), basp, [handle](caf::io::basp_broker&) {
                 return caf::optional<caf::io::connection_handle>(handle);
               });
               end_dial(node);
               dial_later(node);
             });
+  }
+
+  /// Over TLS, whoever reads has said why a peer hung up.
+  void say_why(const std::string& node, const caf::error& error) {
+    if (error == caf::sec::request_timeout) {
+      config.refusals->say(node, "it is connected but said nothing within 2 s");
+    } else if (!config.tls) {
+      config.refusals->say(node, "it hung up without a word, as a node with TLS does");
+    }
   }
 
   void end_dial(const std::string& node) {
@@ -297,12 +294,26 @@ GatewayActor::behavior_type gateway_behavior(GatewayActor::stateful_pointer<Gate
         gateway.send(node, frame);
       },
       [&gateway](DialAtom, const std::string& node) { gateway.dial(node); },
-      [&gateway](DialedAtom, const std::string& node, const SharedSocket& socket) {
-        gateway.dialed(node, *socket);
+      [&gateway](DialedAtom, const std::string& node, caf::io::scribe_ptr& connection) {
+        gateway.dialed(node, connection);
       },
       [&gateway](SeverAtom, const std::string& node) { gateway.sever(node); },
       [&gateway](const SharedDials& dials) { gateway.set_dials(*dials); },
   };
+}
+
+Result<std::uint16_t> publish(const GatewayActor& gateway, caf::actor_system& system,
+                              const CafTransportConfig& config) {
+  const Endpoint& listen = *config.listen;
+  auto& middleman = system.middleman();
+  if (config.tls) {
+    return publish_with_tls(system, middleman.named_broker<caf::io::basp_broker>(caf::atom("BASP")),
+                            caf::actor_cast<caf::strong_actor_ptr>(gateway),
+                            system.message_types(gateway), listen, config.refusals);
+  }
+  const auto port = middleman.publish(gateway, listen.port, listen.host.c_str(), true);
+  if (!port) return failure(ErrorCode::io, "", system.render(port.error()));
+  return *port;
 }
 
 }  // namespace
@@ -340,14 +351,12 @@ Status CafTransport::start(TransportEvents events) {
   Impl& impl = *impl_;
   impl.gateway = impl.system.spawn(gateway_behavior, impl.config, std::move(events), &impl.dropped);
   if (!impl.config.listen) return {};
-  const Endpoint& listen = *impl.config.listen;
-  const auto port =
-      impl.system.middleman().publish(impl.gateway, listen.port, listen.host.c_str(), true);
+  const auto port = publish(impl.gateway, impl.system, impl.config);
   if (!port) {
     return failure(ErrorCode::io, "listen.cluster",
-                   "cannot listen on " + to_string(listen) +
+                   "cannot listen on " + to_string(*impl.config.listen) +
                        "; the address must be one of this machine's and the port free (" +
-                       impl.system.render(port.error()) + ")");
+                       port.error().message + ")");
   }
   impl.port = *port;
   return {};

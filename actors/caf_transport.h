@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cluster_tls.h"
 #include "actors/transport.h"
 #include "src/base/time.h"
 #include "src/telemetry/metrics.h"
@@ -37,6 +38,8 @@ struct CafTransportConfig {
   std::optional<Endpoint> listen;   ///< port 0: any free one; nothing: only dials
   std::vector<TopologyNode> dials;  ///< without this node
   std::uint64_t seed = 0;           ///< of the jitter
+  bool tls = false;                 ///< the system has loaded openssl::manager
+  SharedRefusals refusals;          ///< where peers are named with which no connection comes about
 };
 
 class CafTransport final : public Transport {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
+#include <caf/openssl/manager.hpp>
 #include <set>
 #include <utility>
 
@@ -27,7 +28,7 @@ constexpr std::size_t kSchedulerThreads = 2;
 
 class SystemConfig : public caf::actor_system_config {
  public:
-  explicit SystemConfig(bool networked) {
+  SystemConfig(bool networked, const std::optional<ClusterTls>& tls) {
     set("scheduler.max-threads", kSchedulerThreads);
     // CAF 0.17 steals from the tail of a singly linked list, which it walks with the queue locked:
     // among ten thousand owners that are ready, threads would do little else.
@@ -37,6 +38,11 @@ class SystemConfig : public caf::actor_system_config {
     load<caf::io::middleman>();
     // Frames are small and few: the middleman's own thread reads them in order.
     set("middleman.workers", std::size_t{0});
+    if (!tls) return;
+    openssl_certificate = tls->certificate;
+    openssl_key = tls->key;
+    openssl_cafile = tls->ca;
+    load<caf::openssl::manager>();
   }
 };
 
@@ -55,7 +61,7 @@ struct Node::Impl {
         incarnation(draw_incarnation(*in.seeds)),
         shape(std::make_shared<ShapeBoard>(shape_of_file())),
         networked(in.transport == nullptr && (config.listen || !dials().empty())),
-        system_config(networked),
+        system_config(networked, config.tls),
         system(system_config) {}
 
   ~Impl() { stop(); }
@@ -210,11 +216,12 @@ Status Node::Impl::start_owning(const Book& book) {
 Status Node::Impl::open_transport() {
   transport = world.transport;
   if (networked) {
-    own_transport =
-        std::make_unique<CafTransport>(system,
-                                       CafTransportConfig{config.name, incarnation, config.listen,
-                                                          dials(), world.seeds->next_seed()},
-                                       *world.metrics);
+    own_transport = std::make_unique<CafTransport>(
+        system,
+        CafTransportConfig{config.name, incarnation, config.listen, dials(),
+                           world.seeds->next_seed(), config.tls.has_value(),
+                           std::make_shared<RefusalLog>(*world.clock, *world.log)},
+        *world.metrics);
     transport = own_transport.get();
   }
   if (transport == nullptr) {

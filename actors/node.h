@@ -47,12 +47,20 @@ struct NetworkFaults {
   std::map<std::string, Nanos> delay_ns;  ///< by region: how much later a frame to it leaves
 };
 
+/// Paths of PEM files, good whenever they are there: CAF reads them at every connection.
+struct ClusterTls {
+  std::string certificate;
+  std::string key;
+  std::string ca;  ///< has signed every peer's
+};
+
 struct NodeConfig {
   std::string name;
   std::string region;
   bool edge = true;
   bool owner = true;
   std::optional<Endpoint> listen;  ///< cluster port (0: any free one); nothing: a node on its own
+  std::optional<ClusterTls> tls;   ///< mutual, for every peer; nothing: none
   Topology topology;               ///< at least this node, when it owns
   std::string topology_document;   ///< its text, the same at all nodes
   /// Reads the text of later versions.

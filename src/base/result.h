@@ -15,6 +15,8 @@ enum class ErrorCode {
   io,                ///< a disk, socket or system call failed
   corrupt,           ///< stored or received bytes do not make sense
   unsupported,       ///< understood, but not offered by this build or node
+  unauthenticated,   ///< who asks has not shown who it is
+  forbidden,         ///< who asks may not have this
 };
 
 /// The word for an error code on the wire (API.md) and in logs.
@@ -34,6 +36,10 @@ constexpr const char* to_string(ErrorCode code) {
       return "corrupt";
     case ErrorCode::unsupported:
       return "unsupported";
+    case ErrorCode::unauthenticated:
+      return "unauthenticated";
+    case ErrorCode::forbidden:
+      return "forbidden";
   }
   return "unknown";
 }

@@ -1,50 +1,90 @@
 #include "src/cli/client.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <fstream>
 #include <set>
 
 #include "src/config/scalars.h"
-#include "src/net/http_client.h"
 
 namespace weir::cli {
 namespace {
 
-Result<Reply> exchange(std::string_view method, const Endpoint& endpoint, const std::string& target,
-                       const net::HttpHeaders& headers, const std::string& body, Nanos timeout_ns) {
-  auto response = net::http_request(method, "http://" + to_string(endpoint) + target, headers, body,
-                                    timeout_ns);
+/// A token is a word of base64; a larger file is another file.
+constexpr std::size_t kMaxTokenBytes = 4 * 1024;
+
+Result<Reply> exchange(std::string_view method, const Target& target, const std::string& path,
+                       net::HttpHeaders headers, const std::string& body, Nanos timeout_ns) {
+  if (!target.token.empty()) headers.emplace_back("Authorization", "Bearer " + target.token);
+  const std::string scheme = target.tls ? "https://" : "http://";
+  auto response = net::http_request(method, scheme + to_string(target.endpoint) + path, headers,
+                                    body, timeout_ns, target.with);
   if (!response) return tl::unexpected(std::move(response).error());
   return Reply{response->status, std::move(response->body)};
 }
 
+Result<std::string> read_token(const std::string& path) {
+  std::ifstream file(path);
+  std::string token(kMaxTokenBytes + 1, '\0');
+  file.read(token.data(), static_cast<std::streamsize>(token.size()));
+  token.resize(static_cast<std::size_t>(file.gcount()));
+  const std::size_t begin = token.find_first_not_of(" \t\r\n");
+  if (!file.is_open() || begin == std::string::npos || token.size() > kMaxTokenBytes) {
+    return failure(ErrorCode::invalid_argument, "--token-file", path + ": holds no token");
+  }
+  return token.substr(begin, token.find_last_not_of(" \t\r\n") + 1 - begin);
+}
+
+/// What a header may hold: anything else would be another header, or none.
+bool is_token(std::string_view token) {
+  return std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7F; });
+}
+
 }  // namespace
 
-Result<Reply> http_get(const Endpoint& endpoint, const std::string& target, Nanos timeout_ns) {
-  return exchange("GET", endpoint, target, {}, {}, timeout_ns);
+Result<Reply> http_get(const Target& target, const std::string& path, Nanos timeout_ns) {
+  return exchange("GET", target, path, {}, {}, timeout_ns);
 }
 
-Result<Reply> http_post(const Endpoint& endpoint, const std::string& target,
-                        const std::string& json, Nanos timeout_ns) {
-  return exchange("POST", endpoint, target, {{"Content-Type", "application/json"}}, json,
-                  timeout_ns);
+Result<Reply> http_post(const Target& target, const std::string& path, const std::string& json,
+                        Nanos timeout_ns) {
+  return exchange("POST", target, path, {{"Content-Type", "application/json"}}, json, timeout_ns);
 }
 
-Result<Endpoint> parse_target(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
+Result<Target> parse_target(std::string_view url) {
+  constexpr std::string_view kPlain = "http://";
+  constexpr std::string_view kSecure = "https://";
+  Target target;
   std::string_view rest = url;
-  if (rest.starts_with("https://")) {
-    return failure(ErrorCode::unsupported, "",
-                   "`" + std::string(url) + "`: this version speaks plain http:// only");
-  }
-  if (rest.starts_with(kScheme)) rest.remove_prefix(kScheme.size());
+  target.tls = rest.starts_with(kSecure);
+  if (target.tls) rest.remove_prefix(kSecure.size());
+  if (rest.starts_with(kPlain) && !target.tls) rest.remove_prefix(kPlain.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   auto endpoint = config::parse_endpoint(rest);
   if (!endpoint) {
-    return failure(
-        ErrorCode::invalid_argument, "",
-        "`" + std::string(url) + "` is no http://host:port: " + endpoint.error().message);
+    return failure(ErrorCode::invalid_argument, "",
+                   "`" + std::string(url) + "` is no http://host:port or https://host:port: " +
+                       endpoint.error().message);
   }
-  return endpoint;
+  target.endpoint = *std::move(endpoint);
+  return target;
+}
+
+Result<Target> parse_target(const char* flag, std::string_view url,
+                            const Credentials& credentials) {
+  auto target = parse_target(url);
+  if (!target) return failure(target.error().code, flag, target.error().message);
+  target->token = credentials.token;
+  if (target->token.empty() && !credentials.token_file.empty()) {
+    auto token = read_token(credentials.token_file);
+    if (!token) return tl::unexpected(std::move(token).error());
+    target->token = *std::move(token);
+  }
+  if (!is_token(target->token)) {
+    return failure(ErrorCode::invalid_argument, "--token", "has a blank or control character");
+  }
+  target->with = {credentials.ca, credentials.certificate, credentials.key};
+  return target;
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> parse_attributes(

@@ -9,7 +9,9 @@
 
 #include "src/base/result.h"
 #include "src/base/time.h"
+#include "src/cli/commands.h"
 #include "src/model/topology.h"
+#include "src/net/http_client.h"
 
 namespace weir::cli {
 
@@ -21,14 +23,26 @@ struct Reply {
   std::string body;
 };
 
-/// `http://host:port`, `http://host:port/` or `host:port`. The error's field is empty.
-Result<Endpoint> parse_target(std::string_view url);
+/// A node's port, and what a command shows there.
+struct Target {
+  Endpoint endpoint{};
+  bool tls = false;
+  std::string token{};    ///< empty: none
+  net::ClientTls with{};  ///< of https://
+};
+
+/// `http://host:port`, `https://host:port`, each with or without a last `/`, or `host:port`. The
+/// error's field is empty.
+Result<Target> parse_target(std::string_view url);
+/// The same with what the command was given to show; reads the token's file. The error's field is
+/// the flag that is wrong, `flag` for the URL.
+Result<Target> parse_target(const char* flag, std::string_view url, const Credentials& credentials);
 
 /// Fails with `unavailable` when nobody answers in time.
-Result<Reply> http_get(const Endpoint& endpoint, const std::string& target,
+Result<Reply> http_get(const Target& target, const std::string& path,
                        Nanos timeout_ns = kRequestTimeoutNs);
-Result<Reply> http_post(const Endpoint& endpoint, const std::string& target,
-                        const std::string& json, Nanos timeout_ns = kRequestTimeoutNs);
+Result<Reply> http_post(const Target& target, const std::string& path, const std::string& json,
+                        Nanos timeout_ns = kRequestTimeoutNs);
 
 /// `key=value` pairs of `-a`; the error names the one that is wrong.
 Result<std::vector<std::pair<std::string, std::string>>> parse_attributes(

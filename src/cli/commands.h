@@ -34,11 +34,21 @@ struct ValidateOptions {
 };
 int run_validate(const ValidateOptions& options, Console console);
 
+/// What a command shows to a node.
+struct Credentials {
+  std::string token;
+  std::string token_file;   ///< read when `token` is empty
+  std::string ca;           ///< https: PEM of who must have signed the node's certificate
+  std::string certificate;  ///< https: PEM to show, for nodes that ask for one
+  std::string key;
+};
+
 struct CheckOptions {
   std::string customer;
   std::vector<std::string> attributes;  ///< `key=value`
   std::int64_t cost = 1;
   std::string target = "http://127.0.0.1:8080";
+  Credentials credentials;
   bool json = false;
 };
 int run_check(const CheckOptions& options, Console console);
@@ -48,12 +58,14 @@ struct ExplainOptions {
   std::vector<std::string> attributes;  ///< `key=value`
   std::int64_t cost = 1;
   std::string admin = "http://127.0.0.1:9090";
+  Credentials credentials;
   bool json = false;
 };
 int run_explain(const ExplainOptions& options, Console console);
 
 struct StatusOptions {
   std::string admin = "http://127.0.0.1:9090";
+  Credentials credentials;
   bool json = false;
 };
 int run_status(const StatusOptions& options, Console console);
@@ -64,6 +76,7 @@ struct TopologyOptions {
   std::vector<std::string> lost;  ///< recover: nodes that are destroyed for good
   std::string admin = "http://127.0.0.1:9090";
   std::int64_t timeout_s = 120;  ///< apply, drain: how long to wait for the end
+  Credentials credentials;
   bool json = false;
 };
 int run_topology_show(const TopologyOptions& options, Console console);

@@ -67,7 +67,7 @@ std::string last_lines(const std::string& path) {
 std::vector<std::string> unseen_members(const Endpoint& admin,
                                         const std::vector<std::string>& wanted) {
   std::vector<std::string> unseen = wanted;
-  const auto reply = http_get(admin, "/v1/status", kSecond);
+  const auto reply = http_get({.endpoint = admin}, "/v1/status", kSecond);
   if (!reply || reply->status != 200) return unseen;
   boost::system::error_code error;
   const boost::json::value status = boost::json::parse(reply->body, error);
@@ -88,7 +88,7 @@ std::vector<std::string> unseen_members(const Endpoint& admin,
 
 /// Slots of scope global that the node behind `admin` owns; 0 when it does not say.
 std::int64_t slots_owned(const Endpoint& admin) {
-  const auto reply = http_get(admin, "/v1/status", kSecond);
+  const auto reply = http_get({.endpoint = admin}, "/v1/status", kSecond);
   if (!reply || reply->status != 200) return 0;
   boost::system::error_code error;
   const boost::json::value status = boost::json::parse(reply->body, error);

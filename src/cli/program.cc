@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -146,6 +147,29 @@ class Program {
   void add_json(CLI::App* command, bool& json) {
     add_flag(command, "--json", json, "print the result as one JSON document");
   }
+  void add_credentials(CLI::App* command, Credentials& credentials) {
+    add_flag(command, "--token", credentials.token,
+             "bearer token to show; rather WEIR_TOKEN or a file: other users see flags")
+        ->type_name("TOKEN");
+    add_flag(command, "--token-file", credentials.token_file, "a file that holds the token")
+        ->type_name("FILE");
+    add_flag(command, "--ca", credentials.ca,
+             "for https: PEM of who has signed the node's certificate (default: the system's)")
+        ->type_name("FILE");
+    CLI::Option* certificate = add_flag(command, "--certificate", credentials.certificate,
+                                        "for https: PEM to show to a node that asks for one");
+    certificate->type_name("FILE");
+    CLI::Option* key =
+        add_flag(command, "--key", credentials.key, "for https: PEM of the certificate's key");
+    key->type_name("FILE")->needs(certificate);
+    certificate->needs(key);
+    // A flag beats the environment between these two as well.
+    command->parse_complete_callback([&credentials] {
+      const char* variable = std::getenv("WEIR_TOKEN");
+      if (credentials.token_file.empty() || variable == nullptr) return;
+      if (credentials.token == variable) credentials.token.clear();
+    });
+  }
   void add_attributes(CLI::App* command, std::vector<std::string>& attributes) {
     add_flag(command, "-a,--attribute", attributes,
              "an attribute of the check, as route='GET /v1/items'; may be repeated")
@@ -157,9 +181,10 @@ class Program {
   void add_serve() {
     CLI::App* command = add_command(
         app_, "serve", "Run a node",
-        "SIGHUP re-reads the policy; a bad file keeps the last good one and says so in\n"
-        "/v1/status. SIGTERM drains: leases go back, then the node stops. Every flag is also an\n"
-        "environment variable: --lease-ttl is WEIR_LEASE_TTL.\n\n"
+        "SIGHUP re-reads policy, tokens and certificates; a bad file keeps the last good one\n"
+        "and says so in /v1/status. SIGTERM drains: leases go back, then the node stops. Tokens\n"
+        "and certificates are named in node.yaml. Every flag is also an environment variable:\n"
+        "--lease-ttl is WEIR_LEASE_TTL.\n\n"
         "Examples:\n"
         "  weir serve --policy policy.yaml\n"
         "  weir serve --config node.yaml --log-format json");
@@ -219,6 +244,7 @@ class Program {
     add_flag(command, "--target", options_.check.target, "the node")
         ->type_name("URL")
         ->capture_default_str();
+    add_credentials(command, options_.check.credentials);
     add_json(command, options_.check.json);
     actions_[command] = [this] { return run_check(options_.check, console_); };
   }
@@ -237,7 +263,7 @@ class Program {
              "tokens that the check would take (default 1)")
         ->type_name("N")
         ->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
-    add_admin(command, options_.explain.admin);
+    add_admin(command, options_.explain.admin, options_.explain.credentials);
     add_json(command, options_.explain.json);
     actions_[command] = [this] { return run_explain(options_.explain, console_); };
   }
@@ -248,7 +274,7 @@ class Program {
                                     "Examples:\n"
                                     "  weir status\n"
                                     "  weir status --admin http://127.0.0.1:9091 --json");
-    add_admin(command, options_.status.admin);
+    add_admin(command, options_.status.admin, options_.status.credentials);
     add_json(command, options_.status.json);
     actions_[command] = [this] { return run_status(options_.status, console_); };
   }
@@ -257,7 +283,7 @@ class Program {
   CLI::App* add_topology_command(CLI::App& group, const char* name, const char* description,
                                  const char* footer, TopologyAction action) {
     CLI::App* command = add_command(group, name, description, footer);
-    add_admin(command, options_.topology.admin);
+    add_admin(command, options_.topology.admin, options_.topology.credentials);
     actions_[command] = [this, action] { return action(options_.topology, console_); };
     return command;
   }
@@ -312,10 +338,11 @@ class Program {
         ->required();
   }
 
-  void add_admin(CLI::App* command, std::string& admin) {
+  void add_admin(CLI::App* command, std::string& admin, Credentials& credentials) {
     add_flag(command, "--admin", admin, "the node's admin address")
         ->type_name("URL")
         ->capture_default_str();
+    add_credentials(command, credentials);
   }
 
   void add_cluster() {

@@ -274,8 +274,8 @@ void print_status(const json::object& status, std::ostream& out) {
 }  // namespace
 
 int run_check(const CheckOptions& options, Console console) {
-  const auto endpoint = parse_target(options.target);
-  if (!endpoint) return wrong_usage(console, {{}, "--target", endpoint.error().message});
+  const auto node = parse_target("--target", options.target, options.credentials);
+  if (!node) return wrong_usage(console, node.error());
   const auto attributes = parse_attributes(options.attributes);
   if (!attributes) return wrong_usage(console, attributes.error());
   json::object members;
@@ -284,7 +284,7 @@ int run_check(const CheckOptions& options, Console console) {
       {"customer", options.customer}, {"attributes", std::move(members)}, {"cost", options.cost}});
   int status = kFine;
   const auto answer =
-      expect_object(http_post(*endpoint, "/v1/check", body), *endpoint, console, status);
+      expect_object(http_post(*node, "/v1/check", body), node->endpoint, console, status);
   if (!answer) return status;
   if (options.json) {
     console.out << answer->body << "\n";
@@ -296,8 +296,8 @@ int run_check(const CheckOptions& options, Console console) {
 }
 
 int run_explain(const ExplainOptions& options, Console console) {
-  const auto endpoint = parse_target(options.admin);
-  if (!endpoint) return wrong_usage(console, {{}, "--admin", endpoint.error().message});
+  const auto node = parse_target("--admin", options.admin, options.credentials);
+  if (!node) return wrong_usage(console, node.error());
   const auto attributes = parse_attributes(options.attributes);
   if (!attributes) return wrong_usage(console, attributes.error());
   std::string target = "/v1/explain?customer=" + percent_encode(options.customer) +
@@ -306,7 +306,7 @@ int run_explain(const ExplainOptions& options, Console console) {
     target += "&" + percent_encode(name) + "=" + percent_encode(value);
   }
   int status = kFine;
-  const auto answer = expect_object(http_get(*endpoint, target), *endpoint, console, status);
+  const auto answer = expect_object(http_get(*node, target), node->endpoint, console, status);
   if (!answer) return status;
   if (options.json) {
     console.out << answer->body << "\n";
@@ -318,10 +318,10 @@ int run_explain(const ExplainOptions& options, Console console) {
 }
 
 int run_status(const StatusOptions& options, Console console) {
-  const auto endpoint = parse_target(options.admin);
-  if (!endpoint) return wrong_usage(console, {{}, "--admin", endpoint.error().message});
+  const auto node = parse_target("--admin", options.admin, options.credentials);
+  if (!node) return wrong_usage(console, node.error());
   int status = kFine;
-  const auto answer = expect_object(http_get(*endpoint, "/v1/status"), *endpoint, console, status);
+  const auto answer = expect_object(http_get(*node, "/v1/status"), node->endpoint, console, status);
   if (!answer) return status;
   if (options.json) {
     console.out << answer->body << "\n";

@@ -153,10 +153,10 @@ class Command {
     return kNo;
   }
 
-  std::optional<Endpoint> target() {
-    auto endpoint = parse_target(options_.admin);
-    if (endpoint) return *endpoint;
-    exit_ = wrong("--admin: " + endpoint.error().message);
+  std::optional<Target> target() {
+    auto node = parse_target("--admin", options_.admin, options_.credentials);
+    if (node) return *std::move(node);
+    exit_ = wrong(node.error().field + ": " + node.error().message);
     return std::nullopt;
   }
 
@@ -175,9 +175,9 @@ class Command {
   }
 
   std::optional<Current> fetch() {
-    const auto endpoint = target();
-    if (!endpoint) return std::nullopt;
-    auto reply = answered(http_get(*endpoint, "/v1/topology"), *endpoint);
+    const auto node = target();
+    if (!node) return std::nullopt;
+    auto reply = answered(http_get(*node, "/v1/topology"), node->endpoint);
     if (!reply) return std::nullopt;
     boost::system::error_code error;
     const json::value value = json::parse(reply->body, error);
@@ -185,7 +185,8 @@ class Command {
     const json::value* document = object ? object->if_contains("document") : nullptr;
     if (document == nullptr || !document->is_string()) {
       exit_ = kUnreachable;
-      console_.err << "weir: " << to_string(*endpoint) << " is in no cluster with a topology\n";
+      console_.err << "weir: " << to_string(node->endpoint)
+                   << " is in no cluster with a topology\n";
       return std::nullopt;
     }
     auto parsed = config::parse_topology(std::string(document->get_string()), "topology");
@@ -219,11 +220,11 @@ class Command {
   }
 
   bool send(const std::string& path, const Topology& topology) {
-    const auto endpoint = target();
-    if (!endpoint) return false;
+    const auto node = target();
+    if (!node) return false;
     const std::string body =
         json::serialize(json::object{{"document", config::print_topology(topology)}});
-    return answered(http_post(*endpoint, path, body), *endpoint).has_value();
+    return answered(http_post(*node, path, body), node->endpoint).has_value();
   }
 
   int wrong(const std::string& what) {

@@ -123,7 +123,8 @@ class Checker {
                                   "listen on 127.0.0.1, or say `insecure: true`");
     }
     const auto& admin = config_.listen.admin;
-    const bool guarded = !config_.tokens.admin.empty() || config_.tls.http;
+    const TokenConfig& tokens = config_.tokens;
+    const bool guarded = !tokens.read.empty() || !tokens.admin.empty() || config_.tls.http;
     if (admin && !is_loopback(*admin) && !guarded) {
       wrong("listen.admin", to_string(*admin) +
                                 " is reachable by others without `tokens.admin` or `tls.http`: "

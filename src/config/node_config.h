@@ -47,7 +47,8 @@ struct RedisConfig {
   friend bool operator==(const RedisConfig&, const RedisConfig&) = default;
 };
 
-/// Paths of PEM files. `ca` signs the peers; empty for HTTP.
+/// Paths of PEM files. `ca` has signed what peers and clients show; empty (HTTP only): clients show
+/// none.
 struct TlsFiles {
   std::string certificate;
   std::string key;

@@ -181,7 +181,7 @@ class NodeParser {
     const auto* node = take(map, "tls", "tls");
     if (node == nullptr) return;
     MapReader tls(reader_, *node, "tls", "{cluster: {certificate: c.pem, key: k.pem, ca: a.pem}}");
-    const auto read = [&](std::string_view key, const std::string& field, bool with_ca,
+    const auto read = [&](std::string_view key, const std::string& field,
                           std::optional<TlsFiles>& to) {
       const auto* value = take(tls, key, field);
       if (value == nullptr) return;
@@ -189,12 +189,12 @@ class NodeParser {
       TlsFiles read_files;
       path(files, "certificate", field + ".certificate", "node.pem", read_files.certificate);
       path(files, "key", field + ".key", "node.key", read_files.key);
-      if (with_ca) path(files, "ca", field + ".ca", "ca.pem", read_files.ca);
+      path(files, "ca", field + ".ca", "ca.pem", read_files.ca);
       files.finish();
       if (files.is_map()) to = std::move(read_files);
     };
-    read("cluster", "tls.cluster", true, config_.tls.cluster);
-    read("http", "tls.http", false, config_.tls.http);
+    read("cluster", "tls.cluster", config_.tls.cluster);
+    read("http", "tls.http", config_.tls.http);
     tls.finish();
   }
 

@@ -28,11 +28,20 @@ struct HttpClientResponse {
   const std::string* header(std::string_view name) const;
 };
 
+/// What an https:// client goes by.
+struct ClientTls {
+  std::string ca;           ///< PEM file of who must have signed; empty: the system's
+  std::string certificate;  ///< PEM files to show; empty: none
+  std::string key;
+};
+
 /// A keep-alive connection.
 class HttpClient {
  public:
-  /// ErrorCode::unavailable when it cannot be reached within the timeout.
-  static Result<HttpClient> connect(const Endpoint& endpoint, Nanos timeout_ns);
+  /// ErrorCode::unavailable when it cannot be reached within the timeout. With `tls`, TLS 1.2 or
+  /// later, and the certificate must be the host's; invalid_argument for files that cannot be used.
+  static Result<HttpClient> connect(const Endpoint& endpoint, Nanos timeout_ns,
+                                    const ClientTls* tls = nullptr);
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;
   ~HttpClient();
@@ -56,15 +65,16 @@ class HttpClient {
 struct HttpUrl {
   Endpoint endpoint;
   std::string target;  ///< path and query, at least `/`
+  bool tls = false;
 
   friend bool operator==(const HttpUrl&, const HttpUrl&) = default;
 };
-/// Takes `http://host[:port][/path][?query]`.
+/// Takes `http://host[:port][/path][?query]`, or `https://`.
 Result<HttpUrl> parse_url(std::string_view url);
 
 /// One request on a connection of its own; the timeout is for all of it.
 Result<HttpClientResponse> http_request(std::string_view method, std::string_view url,
                                         const HttpHeaders& headers, std::string_view body,
-                                        Nanos timeout_ns);
+                                        Nanos timeout_ns, const ClientTls& tls = {});
 
 }  // namespace weir::net

@@ -95,6 +95,10 @@ int status_of(ErrorCode code) {
       return 503;
     case ErrorCode::unsupported:
       return 501;
+    case ErrorCode::unauthenticated:
+      return 401;
+    case ErrorCode::forbidden:
+      return 403;
     case ErrorCode::io:
     case ErrorCode::corrupt:
       break;

@@ -29,6 +29,9 @@ constexpr int kBacklog = 4096;
 /// Pause after a failed accept (out of file descriptors, usually) before the next one.
 constexpr auto kAcceptPause = std::chrono::milliseconds(50);
 
+/// Failed handshakes are logged at most this often: anybody can cause them.
+constexpr Nanos kRefusalLineNs = 10 * kSecond;
+
 constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
     "Connection: close\r\n\r\n";
@@ -53,6 +56,7 @@ class HttpServer::Impl {
   bool drain(Nanos patience_ns);
   void stop();
   std::size_t connections() const { return connections_.load(); }
+  std::uint64_t refused_handshakes() const { return refused_handshakes_.load(); }
 
  private:
   Result<tcp::endpoint> resolve();
@@ -63,12 +67,15 @@ class HttpServer::Impl {
   void close_acceptor();
   void refuse(tcp::socket socket);
   void connection_closed();
+  void handshake_refused(const std::string& peer, const std::string& reason);
 
   const HttpServerOptions options_;
   const HandlerFactory make_handler_;
   const Clock& clock_;
   telemetry::Log& log_;
   std::atomic<std::size_t> connections_ = 0;
+  std::atomic<std::uint64_t> refused_handshakes_ = 0;
+  std::atomic<Nanos> next_refusal_line_ns_ = 0;
   std::atomic<bool> draining_ = false;
   // Guards nothing but the wait for connections_ to reach 0 in `drain`.
   std::mutex mutex_;
@@ -110,8 +117,12 @@ Status HttpServer::Impl::listen(const tcp::endpoint& endpoint) {
 Result<Endpoint> HttpServer::Impl::start() {
   WEIR_ASSERT(workers_.empty());
   for (unsigned i = 0; i < options_.threads; ++i) {
-    workers_.push_back(std::make_unique<HttpWorker>(make_handler_(i), options_.deadlines, clock_,
-                                                    [this] { connection_closed(); }));
+    workers_.push_back(std::make_unique<HttpWorker>(
+        make_handler_(i), options_.deadlines, clock_,
+        HttpWorker::Events{[this] { connection_closed(); },
+                           [this](const std::string& peer, const std::string& reason) {
+                             handshake_refused(peer, reason);
+                           }}));
   }
   accept_pause_ = std::make_unique<asio::steady_timer>(workers_[0]->context());
   const auto endpoint = resolve();
@@ -156,10 +167,12 @@ void HttpServer::Impl::accepted(error_code ec, tcp::socket socket, std::size_t w
     return refuse(std::move(socket));
   }
   connections_.fetch_add(1, std::memory_order_relaxed);
-  workers_[worker]->add(std::move(socket));
+  workers_[worker]->add(std::move(socket),
+                        options_.tls == nullptr ? nullptr : options_.tls->current());
 }
 
 void HttpServer::Impl::refuse(tcp::socket socket) {
+  if (options_.tls != nullptr) return;  // closed: it would not understand
   error_code ignored;
   socket.non_blocking(true, ignored);
   socket.write_some(asio::buffer(kFull), ignored);
@@ -187,6 +200,18 @@ void HttpServer::Impl::connection_closed() {
   if (connections_.fetch_sub(1) != 1 || !draining_.load()) return;
   const std::lock_guard lock(mutex_);
   all_closed_.notify_all();
+}
+
+void HttpServer::Impl::handshake_refused(const std::string& peer, const std::string& reason) {
+  refused_handshakes_.fetch_add(1);
+  const Nanos now_ns = clock_.boot_ns();
+  Nanos next_ns = next_refusal_line_ns_.load();
+  if (now_ns < next_ns) return;
+  if (!next_refusal_line_ns_.compare_exchange_strong(next_ns, now_ns + kRefusalLineNs)) return;
+  log_.warn("TLS handshake failed", {{"listen", to_string(options_.listen)},
+                                     {"peer", peer},
+                                     {"reason", reason},
+                                     {"so_far", refused_handshakes_.load()}});
 }
 
 bool HttpServer::Impl::drain(Nanos patience_ns) {
@@ -232,22 +257,35 @@ void HttpServer::Impl::stop() {
   workers_.clear();
 }
 
+namespace {
+
+std::unique_ptr<RequestHandler> guarded(Port port, TokenBook* book,
+                                        std::unique_ptr<RequestHandler> routes) {
+  if (book == nullptr) return routes;
+  return std::make_unique<GuardedRoutes>(port, *book, std::move(routes));
+}
+
+}  // namespace
+
 HttpServer::HttpServer(const HttpServerOptions& options, const CheckApiOptions& api,
                        CheckService& service, const Clock& clock, telemetry::Log& log)
     : impl_(std::make_unique<Impl>(
           options,
-          [api, &service, &clock](unsigned thread) {
+          [api, &service, &clock, book = options.tokens](unsigned thread) {
             CheckApiOptions mine = api;
             mine.jitter_seed += thread;
-            return std::make_unique<CheckRoutes>(mine, service, clock);
+            return guarded(Port::check, book, std::make_unique<CheckRoutes>(mine, service, clock));
           },
           clock, log)) {}
 
 HttpServer::HttpServer(const HttpServerOptions& options, AdminService& service, const Clock& clock,
                        telemetry::Log& log)
     : impl_(std::make_unique<Impl>(
-          options, [&service](unsigned) { return std::make_unique<AdminRoutes>(service); }, clock,
-          log)) {}
+          options,
+          [&service, book = options.tokens](unsigned) {
+            return guarded(Port::admin, book, std::make_unique<AdminRoutes>(service));
+          },
+          clock, log)) {}
 
 HttpServer::~HttpServer() = default;
 
@@ -255,5 +293,6 @@ Result<Endpoint> HttpServer::start() { return impl_->start(); }
 bool HttpServer::drain(Nanos patience_ns) { return impl_->drain(patience_ns); }
 void HttpServer::stop() { impl_->stop(); }
 std::size_t HttpServer::connections() const { return impl_->connections(); }
+std::uint64_t HttpServer::refused_handshakes() const { return impl_->refused_handshakes(); }
 
 }  // namespace weir::net

@@ -8,9 +8,11 @@
 #include "src/base/result.h"
 #include "src/base/time.h"
 #include "src/model/topology.h"
+#include "src/net/bearer.h"
 #include "src/net/check_routes.h"
 #include "src/net/http_session.h"
 #include "src/net/service.h"
+#include "src/net/tls.h"
 #include "src/telemetry/log.h"
 
 namespace weir::net {
@@ -23,9 +25,12 @@ struct HttpServerOptions {
   unsigned threads = 1;  ///< at least 1
   std::size_t max_connections = kMaxConnections;
   HttpDeadlines deadlines;
+  const TlsBook* tls = nullptr;  ///< whose certificates it shows; null: plain HTTP
+  TokenBook* tokens = nullptr;   ///< who may ask; null: anybody
 };
 
-/// Methods are called from one thread at a time, which is none of the server's own.
+/// What the options point to outlives the server. Methods are called from one thread at a time,
+/// which is none of the server's own.
 class HttpServer {
  public:
   /// Serves the check API. `service`, `clock` and `log` outlive the server; see CheckApiOptions and
@@ -54,6 +59,8 @@ class HttpServer {
 
   /// Connections that are open now.
   std::size_t connections() const;
+  /// TLS handshakes that failed so far. From any thread.
+  std::uint64_t refused_handshakes() const;
 
  private:
   class Impl;

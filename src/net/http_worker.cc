@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace weir::net {
@@ -15,7 +16,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// Most bytes of one read; shared by a thread's connections.
+/// Most bytes of one read; shared by a thread's connections. More than a TLS record holds (16 KiB):
+/// one read empties it, so that what is left to read is in the socket and wakes us.
 constexpr std::size_t kReadBytes = 64 * 1024;
 /// Deadlines are looked at this often, or four times within the shortest of them.
 constexpr Nanos kLongestTick = 250 * kMillisecond;
@@ -60,16 +62,22 @@ class HttpMailbox {
 class HttpConnection final : public std::enable_shared_from_this<HttpConnection>,
                              private HttpSession::Late {
  public:
-  HttpConnection(HttpWorker& worker, tcp::socket socket)
+  HttpConnection(HttpWorker& worker, tcp::socket socket, std::shared_ptr<const TlsContext> tls)
       : worker_(worker),
         socket_(std::move(socket)),
+        tls_context_(std::move(tls)),
         session_(worker.handler(), *this, worker.deadlines(), worker.date(), worker.now_ns()) {}
 
   void start() {
     error_code ec;
     socket_.non_blocking(true, ec);
+    if (!ec) socket_.native_non_blocking(true, ec);  // OpenSSL asks it without Asio
     if (!ec) socket_.set_option(tcp::no_delay(true), ec);
     if (ec) return close();
+    if (tls_context_ == nullptr) return wait_readable();
+    tls_.emplace(*tls_context_, socket_.native_handle());
+    handshaking_ = true;
+    forced_deadline_ns_ = add_saturating(worker_.now_ns(), worker_.deadlines().head_ns);
     wait_readable();
   }
 
@@ -77,13 +85,17 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void drain() {
     draining_ = true;
     session_.begin_drain();
+    if (handshaking_) return close();
     if (!session_.idle() || lingering_ || writing_) return;
     if (!read_once()) close();
   }
 
   void expire(Nanos now_ns) {
-    if (now_ns >= forced_deadline_ns_) return close();
-    if (lingering_ || writing_) return;
+    if (now_ns >= forced_deadline_ns_) {
+      if (handshaking_) refused("the handshake took too long");
+      return close();
+    }
+    if (handshaking_ || lingering_ || writing_) return;
     session_.expire(now_ns);
     pump();
   }
@@ -120,16 +132,73 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
       self->reading_ = false;
       if (self->closed_) return;
       if (ec) return self->close();
+      if (self->handshaking_) return self->shake_hands();
       if (!self->lingering_ && !self->session_.wants_input()) return;
       if (!self->read_once()) self->wait_readable();
     });
   }
 
+  void shake_hands() {
+    switch (tls_->handshake().outcome) {
+      case TlsStream::Outcome::done:
+        handshaking_ = false;
+        forced_deadline_ns_ = kForever;
+        // The first request may have come with the last message.
+        if (!read_once()) wait_readable();
+        return;
+      case TlsStream::Outcome::wants_read:
+        return wait_readable();
+      case TlsStream::Outcome::wants_write:
+        return wait_writable();
+      case TlsStream::Outcome::ended:
+      case TlsStream::Outcome::failed:
+        refused(tls_->reason());
+        return close();
+    }
+  }
+
+  void refused(const std::string& reason) {
+    error_code ec;
+    const auto peer = socket_.remote_endpoint(ec);
+    worker_.events().refused(ec ? std::string("unknown") : peer.address().to_string(), reason);
+  }
+
+  /// Of the socket or of the TLS stream in it, with Asio's errors.
+  std::size_t read_some(error_code& ec) {
+    auto& buffer = worker_.read_buffer();
+    if (!tls_ || lingering_) return socket_.read_some(asio::buffer(buffer), ec);
+    return taken(tls_->read(buffer.data(), buffer.size()), ec);
+  }
+
+  std::size_t write_some(std::string_view bytes, error_code& ec) {
+    if (!tls_) return socket_.write_some(asio::buffer(bytes.data(), bytes.size()), ec);
+    return taken(tls_->write(bytes), ec);
+  }
+
+  static std::size_t taken(const TlsStream::Step& step, error_code& ec) {
+    switch (step.outcome) {
+      case TlsStream::Outcome::done:
+        ec.clear();
+        break;
+      // Without renegotiation a read waits for bytes and a write for room.
+      case TlsStream::Outcome::wants_read:
+      case TlsStream::Outcome::wants_write:
+        ec = asio::error::would_block;
+        break;
+      case TlsStream::Outcome::ended:
+        ec = asio::error::eof;
+        break;
+      case TlsStream::Outcome::failed:
+        ec = asio::error::connection_aborted;
+        break;
+    }
+    return step.size;
+  }
+
   /// False when there is nothing to read now.
   bool read_once() {
-    auto& buffer = worker_.read_buffer();
     error_code ec;
-    const std::size_t size = socket_.read_some(asio::buffer(buffer), ec);
+    const std::size_t size = read_some(ec);
     if (would_block(ec)) return false;
     if (lingering_) {
       if (ec) {
@@ -145,7 +214,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
       close();
       return true;
     } else {
-      session_.receive({buffer.data(), size}, worker_.now_ns());
+      session_.receive({worker_.read_buffer().data(), size}, worker_.now_ns());
     }
     pump();
     return true;
@@ -170,8 +239,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
     std::string& output = session_.output();
     while (written_ < output.size()) {
       error_code ec;
-      const auto rest = asio::buffer(output.data() + written_, output.size() - written_);
-      written_ += socket_.write_some(rest, ec);
+      written_ += write_some(std::string_view(output).substr(written_), ec);
       if (would_block(ec)) {
         wait_writable();
         return false;
@@ -198,6 +266,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
       self->writing_ = false;
       if (self->closed_) return;
       if (ec) return self->close();
+      if (self->handshaking_) return self->shake_hands();
       self->pump();
     });
   }
@@ -206,6 +275,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   /// the kernel reset the connection and take the last answer with it.
   void linger() {
     lingering_ = true;
+    if (tls_) tls_->shutdown();
     error_code ec;
     socket_.shutdown(tcp::socket::shutdown_send, ec);
     if (ec) return close();
@@ -215,9 +285,12 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
 
   HttpWorker& worker_;
   tcp::socket socket_;
+  const std::shared_ptr<const TlsContext> tls_context_;
+  std::optional<TlsStream> tls_;
   HttpSession session_;
   std::size_t written_ = 0;  ///< of the session's output
   Nanos forced_deadline_ns_ = kForever;
+  bool handshaking_ = false;
   bool reading_ = false;
   bool writing_ = false;
   bool lingering_ = false;
@@ -226,11 +299,11 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
 };
 
 HttpWorker::HttpWorker(std::unique_ptr<RequestHandler> handler, const HttpDeadlines& deadlines,
-                       const Clock& clock, std::function<void()> on_closed)
+                       const Clock& clock, Events events)
     : handler_(std::move(handler)),
       deadlines_(deadlines),
       clock_(clock),
-      on_closed_(std::move(on_closed)),
+      events_(std::move(events)),
       read_buffer_(kReadBytes),
       context_(1),
       work_(context_.get_executor()),
@@ -248,13 +321,13 @@ void HttpWorker::run() {
 
 void HttpWorker::post(std::function<void()> work) { asio::post(context_, std::move(work)); }
 
-void HttpWorker::add(tcp::socket socket) {
+void HttpWorker::add(tcp::socket socket, std::shared_ptr<const TlsContext> tls) {
   // shared_ptr: std::function and Asio's handlers are copied, a socket is not.
   auto connection = std::make_shared<tcp::socket>(std::move(socket));
-  asio::post(context_, [this, connection] {
-    if (stopping_) return on_closed_();
-    auto& added =
-        connections_.emplace_back(std::make_shared<HttpConnection>(*this, std::move(*connection)));
+  asio::post(context_, [this, connection, tls = std::move(tls)] {
+    if (stopping_) return events_.closed();
+    auto& added = connections_.emplace_back(
+        std::make_shared<HttpConnection>(*this, std::move(*connection), tls));
     added->index = connections_.size() - 1;
     const auto started = added;  // `start` may close it and move the list
     started->start();
@@ -288,7 +361,7 @@ void HttpWorker::remove(HttpConnection& connection) {
     connections_[index]->index = index;
   }
   connections_.pop_back();
-  on_closed_();
+  events_.closed();
 }
 
 void HttpWorker::tick() {

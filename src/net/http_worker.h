@@ -16,6 +16,7 @@
 
 #include "src/base/time.h"
 #include "src/net/http_session.h"
+#include "src/net/tls.h"
 
 namespace weir::net {
 
@@ -26,9 +27,15 @@ class HttpMailbox;
 
 class HttpWorker {
  public:
-  /// `on_closed` is called by this thread once for each connection that was added.
+  struct Events {
+    /// Called once for each connection that was added.
+    std::function<void()> closed;
+    /// A TLS handshake did not succeed: who, and why.
+    std::function<void(const std::string& peer, const std::string& reason)> refused;
+  };
+  /// `events` are called by the worker's thread.
   HttpWorker(std::unique_ptr<RequestHandler> handler, const HttpDeadlines& deadlines,
-             const Clock& clock, std::function<void()> on_closed);
+             const Clock& clock, Events events);
   /// The thread must have ended.
   ~HttpWorker();
 
@@ -39,7 +46,8 @@ class HttpWorker {
   // From any thread.
 
   void post(std::function<void()> work);
-  void add(boost::asio::ip::tcp::socket socket);
+  /// `tls`: the certificates to show, or null for plain HTTP.
+  void add(boost::asio::ip::tcp::socket socket, std::shared_ptr<const TlsContext> tls);
   /// Connections close after their answers, idle ones at once.
   void drain();
   /// Closes all connections and ends `run`.
@@ -49,6 +57,7 @@ class HttpWorker {
 
   RequestHandler& handler() { return *handler_; }
   const HttpDeadlines& deadlines() const { return deadlines_; }
+  const Events& events() const { return events_; }
   const std::string& date() const { return date_; }
   const std::shared_ptr<HttpMailbox>& mailbox() const { return mailbox_; }
   std::vector<char>& read_buffer() { return read_buffer_; }
@@ -62,7 +71,7 @@ class HttpWorker {
   const std::unique_ptr<RequestHandler> handler_;
   const HttpDeadlines deadlines_;
   const Clock& clock_;
-  const std::function<void()> on_closed_;
+  const Events events_;
   std::vector<char> read_buffer_;
   std::string date_;
   std::vector<std::shared_ptr<HttpConnection>> connections_;

@@ -50,6 +50,12 @@ AdminResponse error_response(const Error& error) {
     case ErrorCode::unavailable:
       status = 503;
       break;
+    case ErrorCode::unauthenticated:
+      status = 401;
+      break;
+    case ErrorCode::forbidden:
+      status = 403;
+      break;
     case ErrorCode::io:
     case ErrorCode::corrupt:
       break;
@@ -115,6 +121,7 @@ AdminResponse NodeAdminService::status() const {
   facts.uptime_ns = facts.now_boot_ns - started_ns_;
   facts.policy_path = parts_.policy->path();
   facts.policy = parts_.policy->state();
+  facts.security = parts_.security->state();
   facts.node = parts_.node->state();
   facts.http = parts_.http;
   if (parts_.store != nullptr) facts.owners_dormant = parts_.store->approximate_records();

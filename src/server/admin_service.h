@@ -11,6 +11,7 @@
 #include "src/edge/limiter.h"
 #include "src/net/service.h"
 #include "src/server/policy_keeper.h"
+#include "src/server/security_keeper.h"
 #include "src/store/store.h"
 #include "src/telemetry/metrics.h"
 
@@ -23,6 +24,7 @@ class NodeAdminService final : public net::AdminService {
     const Clock* clock = nullptr;
     const config::NodeConfig* config = nullptr;
     const PolicyKeeper* policy = nullptr;
+    const SecurityKeeper* security = nullptr;
     const telemetry::Metrics* metrics = nullptr;
     actors::Node* node = nullptr;
     edge::Limiter* limiter = nullptr;  ///< null at a node that is no edge

@@ -16,11 +16,6 @@ Status check_served(const config::NodeConfig& config) {
   if (config.authority == config::Authority::redis) {
     return not_served("authority", "use `owner` (on disk) or `memory`, not `redis`");
   }
-  if (config.tls.cluster) return not_served("tls.cluster", "remove it and listen on loopback");
-  if (config.tls.http) return not_served("tls.http", "remove it and let a proxy end TLS");
-  if (!config.tokens.check.empty()) return not_served("tokens.check", "remove it");
-  if (!config.tokens.read.empty()) return not_served("tokens.read", "remove it");
-  if (!config.tokens.admin.empty()) return not_served("tokens.admin", "remove it");
   return {};
 }
 

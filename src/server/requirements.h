@@ -6,9 +6,9 @@
 
 namespace weir::server {
 
-/// Refuses members that are understood but not served by this version: `authority: redis`, `tls`,
-/// `tokens`, `join`. The error's field is the member. (Listeners beyond loopback that nothing
-/// protects are refused by config::node_config_errors.)
+/// Refuses members that are understood but not served by this version: `authority: redis`. The
+/// error's field is the member. (Listeners beyond loopback that nothing protects are refused by
+/// config::node_config_errors.)
 Status check_served(const config::NodeConfig& config);
 
 }  // namespace weir::server

@@ -16,11 +16,13 @@
 #include "src/edge/limiter.h"
 #include "src/net/http_server.h"
 #include "src/server/admin_service.h"
+#include "src/server/certificate_copy.h"
 #include "src/server/check_service.h"
 #include "src/server/collector.h"
 #include "src/server/limit_book.h"
 #include "src/server/policy_keeper.h"
 #include "src/server/probe_service.h"
+#include "src/server/security_keeper.h"
 #include "src/telemetry/names.h"
 
 namespace weir::server {
@@ -110,6 +112,10 @@ actors::NodeConfig actor_config(const config::NodeConfig& config, const Topology
   node.edge = config.roles.edge;
   node.owner = config.roles.owner;
   if (!config.topology.empty()) node.listen = config.listen.cluster;
+  if (config.tls.cluster) {
+    const config::TlsFiles copy = certificate_copy(config.data);
+    node.tls = actors::ClusterTls{copy.certificate, copy.key, copy.ca};
+  }
   node.topology = topology;
   if (!config.topology.empty()) {
     node.topology_document = config::read_file(config.topology).value.value_or("");
@@ -150,7 +156,8 @@ struct Server::Impl {
       : config(std::move(node_config)),
         topology(std::move(shape)),
         world(given),
-        policy(config.policy, *world.clock) {}
+        policy(config.policy, *world.clock),
+        security(config, *world.clock, *world.log) {}
   ~Impl() { stop(); }
 
   Status start();
@@ -169,6 +176,7 @@ struct Server::Impl {
   const Topology topology;
   const World world;
   PolicyKeeper policy;
+  SecurityKeeper security;
   Addresses addresses;
   /// The limiter wakes the broker through this; null while there is none.
   std::atomic<actors::Node*> broker{nullptr};
@@ -177,8 +185,8 @@ struct Server::Impl {
   // in force first.
   std::mutex policy_mutex;
   std::unique_ptr<edge::Limiter> limiter;  ///< null at a node that is no edge
-  std::optional<std::uint64_t> collector;
   bool policy_stored = false;
+  std::vector<std::uint64_t> collectors;
   std::unique_ptr<LimiterCheckService> checks;
   std::unique_ptr<NodeAdminService> admin;
   std::unique_ptr<ProbeService> probe;
@@ -248,6 +256,9 @@ Result<policy::PolicyStamp> Server::Impl::take_policy(const std::string& text,
 
 Status Server::Impl::start() {
   if (Status known = start_policy(); !known) return known;
+  if (Status read = security.start(); !read) return read;
+  collectors.push_back(world.metrics->add_collector(
+      [this](telemetry::MetricSink& sink) { security.collect(sink); }));
   // A counter that appears with its first event hides that event from every rate.
   for (const char* result : {"replaced", "unchanged", "failed"}) {
     world.metrics->counter(metric::kPolicyReload.name, metric::kPolicyReload.help,
@@ -266,7 +277,7 @@ Status Server::Impl::start_actors() {
                                                 if (woken != nullptr) woken->wake_broker();
                                               });
     apply_policy();
-    collector = world.metrics->add_collector(limiter_collector(*limiter));
+    collectors.push_back(world.metrics->add_collector(limiter_collector(*limiter)));
   }
   actors::Node::World parts;
   parts.clock = world.clock;
@@ -315,6 +326,8 @@ Status Server::Impl::listen(std::unique_ptr<net::HttpServer>& server, const char
 
 Status Server::Impl::start_listeners() {
   net::HttpServerOptions options;
+  options.tls = security.http_tls();
+  options.tokens = security.tokens();
   if (limiter != nullptr && config.listen.http) {
     checks = std::make_unique<LimiterCheckService>(
         LimiterCheckService::Parts{*limiter, *node, policy, config.region});
@@ -334,6 +347,7 @@ Status Server::Impl::start_listeners() {
   parts.clock = world.clock;
   parts.config = &config;
   parts.policy = &policy;
+  parts.security = &security;
   parts.metrics = world.metrics;
   parts.node = node.get();
   parts.limiter = limiter.get();
@@ -351,6 +365,8 @@ Status Server::Impl::start_listeners() {
   if (config.listen.probe) {
     probe = std::make_unique<ProbeService>(*admin);
     options.listen = *config.listen.probe;
+    options.tls = nullptr;
+    options.tokens = nullptr;
     probe_server = std::make_unique<net::HttpServer>(options, *probe, *world.clock, *world.log);
     if (Status up = listen(probe_server, "listen.probe", addresses.probe); !up) return up;
   }
@@ -363,8 +379,8 @@ void Server::Impl::stop() {
   }
   broker.store(nullptr);
   node.reset();
-  if (collector) world.metrics->remove_collector(*collector);
-  collector.reset();
+  for (const std::uint64_t collector : collectors) world.metrics->remove_collector(collector);
+  collectors.clear();
 }
 
 void Server::Impl::count_reload(const char* result) {
@@ -390,6 +406,7 @@ const config::NodeConfig& Server::config() const { return impl_->config; }
 Status Server::reload() {
   Impl& impl = *impl_;
   telemetry::Log& log = *impl.world.log;
+  Status security = impl.security.reload();
   const std::lock_guard lock(impl.policy_mutex);
   const auto outcome = impl.policy.reload();
   if (!outcome) {
@@ -405,7 +422,7 @@ Status Server::reload() {
   if (*outcome == PolicyKeeper::Outcome::unchanged) {
     impl.count_reload("unchanged");
     log.info("policy unchanged", {{"policy", impl.config.policy}, {"version", policy->version()}});
-    return {};
+    return security;
   }
   impl.apply_policy();
   impl.node->spread_policy(*impl.policy.state().text);
@@ -413,11 +430,12 @@ Status Server::reload() {
   log.info("policy reloaded", {{"policy", impl.config.policy},
                                {"version", policy->version()},
                                {"limits", policy->definition().limits.size()}});
-  return {};
+  return security;
 }
 
 void Server::housekeep() {
   Impl& impl = *impl_;
+  impl.security.housekeep();
   if (impl.limiter == nullptr) return;
   for (const edge::Degradation& change : impl.limiter->take_degradations()) {
     impl.world.metrics

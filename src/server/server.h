@@ -56,9 +56,11 @@ class Server {
   Addresses addresses() const;
   const config::NodeConfig& config() const;
 
-  /// Re-reads the policy. A bad file keeps the last good one; log, metric and status say so.
+  /// Re-reads policy, tokens and certificates. A bad file keeps the last good one; log, metric and
+  /// status say so.
   Status reload();
-  /// To be called every kHousekeepingNs: reports what began or ceased to be degraded.
+  /// To be called every kHousekeepingNs: reports what began or ceased to be degraded, and requests
+  /// refused for their token.
   void housekeep();
   /// Not ready; requests that have begun are finished; leases go back; what is unstored is stored.
   /// Returns when that is done, at the latest after kDrainNs.

@@ -51,6 +51,19 @@ json::object policy_json(const StatusFacts& facts) {
   return object;
 }
 
+/// `{"tls.http": {"loaded_at", "not_after", "last_error"}}`, one member for each that there is.
+json::object security_json(const std::vector<SecurityKeeper::Part>& parts) {
+  json::object object;
+  for (const SecurityKeeper::Part& part : parts) {
+    json::object one{{"loaded_at", utc_text(part.loaded_wall_ns)}};
+    if (part.not_after_wall_ns != 0) one["not_after"] = utc_text(part.not_after_wall_ns);
+    one["last_error"] = nullptr;
+    if (part.last_error) one["last_error"] = *part.last_error;
+    object[part.name] = std::move(one);
+  }
+  return object;
+}
+
 json::object member_json(const actors::PeerState& peer, Nanos now_ns) {
   json::object member{{"node", peer.node},
                       {"region", peer.region},
@@ -148,6 +161,7 @@ std::string status_json(const StatusFacts& facts) {
       {"authority", config::to_string(config.authority)},
       {"listen", std::move(listen)},
       {"policy", policy_json(facts)},
+      {"security", security_json(facts.security)},
       {"topology", json::object{{"version", facts.topology->version},
                                 {"hash", hash_text(facts.topology->content_hash)}}},
       {"members", members_json(facts)},

@@ -13,6 +13,7 @@
 #include "src/model/topology.h"
 #include "src/net/service.h"
 #include "src/server/policy_keeper.h"
+#include "src/server/security_keeper.h"
 
 namespace weir::server {
 
@@ -24,6 +25,7 @@ struct StatusFacts {
   Nanos now_boot_ns = 0;
   std::string policy_path;
   PolicyKeeper::State policy;
+  std::vector<SecurityKeeper::Part> security;
   actors::Node::State node;
   std::optional<Endpoint> http;
   std::uint64_t owners_dormant = 0;

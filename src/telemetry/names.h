@@ -52,6 +52,12 @@ inline constexpr MetricName kShadowDenied{"weir_shadow_denied_total",
                                           MetricKind::counter, "limit"};
 inline constexpr MetricName kPolicyReload{"weir_policy_reload_total", "Policy reloads.",
                                           MetricKind::counter, "result"};
+inline constexpr MetricName kTokenRefusals{"weir_token_refusals_total",
+                                           "Requests answered 401 or 403 for their token.",
+                                           MetricKind::counter, "reason"};
+inline constexpr MetricName kSecurityReload{"weir_security_reload_total",
+                                            "Reloads of tokens and certificates.",
+                                            MetricKind::counter, "what,result"};
 inline constexpr MetricName kFramesDropped{
     "weir_cluster_frames_dropped_total",
     "Frames between nodes that could not be sent or made no sense. What they asked is asked again.",
@@ -76,6 +82,8 @@ inline constexpr std::array kAllMetrics = {metric::kChecks,
                                            metric::kRedisCalls,
                                            metric::kShadowDenied,
                                            metric::kPolicyReload,
+                                           metric::kTokenRefusals,
+                                           metric::kSecurityReload,
                                            metric::kFramesDropped,
                                            metric::kOwnersActive,
                                            metric::kOwnersDormant};

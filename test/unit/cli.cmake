@@ -4,6 +4,6 @@ weir_test(NAME cli_values_test LABEL unit
   DEPS cli config policy LIBS Boost::json)
 
 # Runs the real program.
-weir_test(NAME cli_program_test LABEL unit SOURCES cli_program_test.cc DEPS cli LIBS Boost::json)
+weir_test(NAME cli_program_test LABEL unit SOURCES cli_program_test.cc DEPS cli test_support LIBS Boost::json)
 add_dependencies(cli_program_test weir)
 target_compile_definitions(cli_program_test PRIVATE WEIR_PROGRAM="$<TARGET_FILE:weir>")

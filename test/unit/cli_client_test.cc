@@ -2,26 +2,54 @@
 // encoded so that the node reads back the same bytes.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 #include "src/cli/client.h"
 
 namespace weir::cli {
 namespace {
 
 TEST(Target, TakesUrlsAndBareAddresses) {
-  EXPECT_EQ(*parse_target("http://127.0.0.1:8080"), (Endpoint{"127.0.0.1", 8080}));
-  EXPECT_EQ(*parse_target("http://127.0.0.1:8080/"), (Endpoint{"127.0.0.1", 8080}));
-  EXPECT_EQ(*parse_target("localhost:9"), (Endpoint{"localhost", 9}));
-  EXPECT_EQ(*parse_target("http://[::1]:80"), (Endpoint{"::1", 80}));
+  EXPECT_EQ(parse_target("http://127.0.0.1:8080")->endpoint, (Endpoint{"127.0.0.1", 8080}));
+  EXPECT_EQ(parse_target("http://127.0.0.1:8080/")->endpoint, (Endpoint{"127.0.0.1", 8080}));
+  EXPECT_EQ(parse_target("localhost:9")->endpoint, (Endpoint{"localhost", 9}));
+  EXPECT_EQ(parse_target("http://[::1]:80")->endpoint, (Endpoint{"::1", 80}));
+  EXPECT_FALSE(parse_target("http://a:1")->tls);
+  EXPECT_TRUE(parse_target("https://a:1/")->tls);
+  EXPECT_EQ(parse_target("https://a:1/")->endpoint, (Endpoint{"a", 1}));
 }
 
 TEST(Target, RefusesWhatItCannotReach) {
   for (const char* url : {"", "http://", "127.0.0.1", "http://a:0", "http://a:70000", "ftp://a:1",
-                          "http://a:1/v1/check"}) {
+                          "http://a:1/v1/check", "https://http://a:1"}) {
     EXPECT_FALSE(parse_target(url)) << url;
   }
-  const auto https = parse_target("https://a:1");
-  ASSERT_FALSE(https);
-  EXPECT_EQ(https.error().code, ErrorCode::unsupported);
+}
+
+TEST(Target, ShowsTheTokenOfTheFlagOrElseOfTheFile) {
+  const std::string path = testing::TempDir() + "/weir-cli-token";
+  std::ofstream(path) << "from-file\n";
+  Credentials credentials;
+  const auto token = [&] { return parse_target("--admin", "https://a:1", credentials)->token; };
+  const auto wrong_flag = [&](const char* url) {
+    const auto target = parse_target("--admin", url, credentials);
+    return target ? "" : target.error().field;
+  };
+  credentials.token_file = path;
+  EXPECT_EQ(token(), "from-file");
+  credentials.token = "from-flag";
+  EXPECT_EQ(token(), "from-flag");
+  EXPECT_EQ(wrong_flag("ftp://a:1"), "--admin");
+  credentials.token = "two\r\nX-Header: words";
+  EXPECT_EQ(wrong_flag("https://a:1"), "--token");
+  credentials.token.clear();
+  for (const std::string& text : {std::string("\n"), std::string(5000, 'x')}) {
+    std::ofstream(path) << text;
+    EXPECT_EQ(wrong_flag("https://a:1"), "--token-file");
+  }
+  std::remove(path.c_str());
+  EXPECT_EQ(wrong_flag("https://a:1"), "--token-file");
 }
 
 TEST(Attributes, SplitAtTheFirstEqualsSign) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/cli/exit_status.h"
+#include "test/support/certificates.h"
 
 namespace weir::cli {
 namespace {
@@ -159,7 +160,7 @@ TEST_F(ProgramTest, WrongUsageIsTwoAndSaysWhatIsWrong) {
       {"check"},
       {"check", "acme", "--cost", "x"},
       {"check", "acme", "-a", "route"},
-      {"check", "acme", "--target", "https://127.0.0.1:1"},
+      {"check", "acme", "--target", "ftp://127.0.0.1:1"},
       {"explain", "acme", "--cost", "-1"},
       {"cluster"},
       {"cluster", "up", "--regions", "9"},
@@ -217,7 +218,8 @@ TEST_F(ProgramTest, FlagBeatsEnvironmentBeatsFile) {
 }
 
 TEST_F(ProgramTest, CheckExplainAndStatusAgree) {
-  serve({"--policy", path("policy.yaml")});
+  // A busy machine's disk must not turn an answer into a denial.
+  serve({"--policy", path("policy.yaml"), "--wait", "5s", "--fsync", "false"});
   const std::string target = "--target=http://" + http_;
   const std::string admin = "--admin=http://" + admin_;
   EXPECT_EQ(run({"check", "acme", target}).status, kFine);
@@ -243,6 +245,38 @@ TEST_F(ProgramTest, CheckExplainAndStatusAgree) {
   EXPECT_EQ(run({"check", std::string(2000, 'x'), target}).status, kWrongUsage);
   EXPECT_EQ(run({"check", "acme", "--target=http://" + admin_}).status, kWrongUsage)
       << "wrong port";
+}
+
+TEST_F(ProgramTest, CommandsShowATokenOverTls) {
+  const test::TestCa ca(folder_, "own");
+  const auto files = ca.issue("server");
+  write("check.token", "let-me-check\n");
+  write("read.token", "let-me-read\n");
+  write("node.yaml",
+        "policy: policy.yaml\nwait: 5s\nfsync: false\n"
+        "tls: {http: {certificate: server.pem, key: server.key}}\n"
+        "tokens: {check: [\"file:check.token\"], read: [\"file:read.token\"]}\n");
+  serve({"--config", path("node.yaml")});
+  const std::string target = "--target=https://" + http_;
+  const std::string admin = "--admin=https://" + admin_;
+  const std::string trust = "--ca=" + files.ca;
+  EXPECT_EQ(run({"check", "acme", target, trust, "--token-file", path("check.token")},
+                {"WEIR_TOKEN=let-me-read"})
+                .status,
+            kFine)
+      << "a flag beats the environment";
+  EXPECT_EQ(run({"check", "acme", target, trust}, {"WEIR_TOKEN=let-me-check"}).status, kFine);
+  const Outcome missing = run({"check", "acme", target, trust});
+  EXPECT_EQ(missing.status, kWrongUsage);
+  EXPECT_NE(missing.err.find("answered 401: unauthenticated"), std::string::npos) << missing.err;
+  const Outcome wrong = run({"check", "acme", target, trust, "--token=let-me-read"});
+  EXPECT_NE(wrong.err.find("answered 403: forbidden"), std::string::npos) << wrong.err;
+  const Outcome untrusted = run({"check", "acme", target, "--token=let-me-check"});
+  EXPECT_EQ(untrusted.status, kUnreachable);
+  EXPECT_NE(untrusted.err.find("certificate verify failed"), std::string::npos) << untrusted.err;
+  EXPECT_EQ(run({"status", admin, trust, "--token=let-me-read"}).status, kFine);
+  EXPECT_EQ(run({"explain", "acme", admin, trust, "--token=let-me-read"}).status, kNo)
+      << "the two that were let in have taken the quota, and nobody else";
 }
 
 TEST_F(ProgramTest, SigtermDrainsAndEndsWell) {

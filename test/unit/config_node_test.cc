@@ -167,6 +167,7 @@ TEST(ConfigNode, OpenListenersAreFineWhenGuarded) {
   good("listen: {cluster: 0.0.0.0:7070}\ntls: {cluster: {certificate: c, key: k, ca: a}}\n");
   good("listen: {admin: 0.0.0.0:9090}\ntls: {http: {certificate: c, key: k}}\n");
   good("listen: {admin: 0.0.0.0:9090}\ntokens: {admin: [\"file:t\"]}\n");
+  good("listen: {admin: 0.0.0.0:9090}\ntokens: {read: [\"file:t\"]}\n");
   good("listen: {admin: 0.0.0.0:9090, cluster: 0.0.0.0:7070}\ninsecure: true\n");
   good("listen: {http: 0.0.0.0:8080}\n");
 }

@@ -154,9 +154,10 @@ TEST(Paths, split_into_decoded_segments) {
 TEST(Urls, are_taken_apart) {
   EXPECT_EQ(parse_url("http://h:81/p?q"), (HttpUrl{{"h", 81}, "/p?q"}));
   EXPECT_EQ(parse_url("http://h"), (HttpUrl{{"h", 80}, "/"}));
+  EXPECT_EQ(parse_url("https://h/p"), (HttpUrl{{"h", 443}, "/p", true}));
   EXPECT_EQ(parse_url("http://[::1]:8080?q"), (HttpUrl{{"::1", 8080}, "/?q"}));
   EXPECT_EQ(parse_url("http://[::1]"), (HttpUrl{{"::1", 80}, "/"}));
-  for (const char* url : {"h:80", "https://h", "http://", "http://h:x", "http://h:99999",
+  for (const char* url : {"h:80", "ftp://h", "http://", "http://h:x", "http://h:99999",
                           "http://:80", "http://h:", "http://h/a b"}) {
     EXPECT_FALSE(parse_url(url).has_value()) << url;
   }

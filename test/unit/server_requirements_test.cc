@@ -28,19 +28,6 @@ TEST(Requirements, DefaultsAndMemoryAreServed) {
 
 TEST(Requirements, NameWhatIsNotServed) {
   EXPECT_EQ(refused([](NodeConfig& c) { c.authority = config::Authority::redis; }), "authority");
-  EXPECT_EQ(refused([](NodeConfig& c) { c.tls.cluster.emplace(); }), "tls.cluster");
-  EXPECT_EQ(refused([](NodeConfig& c) { c.tls.http.emplace(); }), "tls.http");
-  EXPECT_EQ(refused([](NodeConfig& c) { c.tokens.check = {"x"}; }), "tokens.check");
-  EXPECT_EQ(refused([](NodeConfig& c) { c.tokens.read = {"x"}; }), "tokens.read");
-  EXPECT_EQ(refused([](NodeConfig& c) { c.tokens.admin = {"x"}; }), "tokens.admin");
-}
-
-TEST(Requirements, InsecureDoesNotMakeASecuritySettingIgnored) {
-  EXPECT_EQ(refused([](NodeConfig& c) {
-              c.insecure = true;
-              c.tokens.admin = {"x"};
-            }),
-            "tokens.admin");
 }
 
 }  // namespace
