@@ -473,8 +473,10 @@ void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
     }
     if (was_open && !entry.holder.open()) {
       entry.look = entry.look && entry.holder.told_ns() == 0;
-      const auto sample_us = static_cast<std::uint32_t>(
-          std::clamp<Nanos>((now_ns - sent_ns) / kMicrosecond, 1, kMinute / kMicrosecond));
+      // What takes longer is an outage, which says nothing of the way.
+      const Nanos longest_ns = config_.suspicion_ns + health.node_round_trip_us * kMicrosecond;
+      const auto sample_us = static_cast<std::uint32_t>(std::clamp<Nanos>(
+          std::min(now_ns - sent_ns, longest_ns) / kMicrosecond, 1, kMinute / kMicrosecond));
       health.round_trip_us =
           health.round_trip_us == 0 ? sample_us : health.round_trip_us / 8 * 7 + sample_us / 8;
     }

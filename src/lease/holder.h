@@ -24,7 +24,7 @@ inline constexpr Nanos kLostAfterNs = 50 * kMillisecond;
 /// The doubling ends here, and for each answer that came too late one doubling later: were it to
 /// end before the first answer can come, no answer would ever be the latest.
 inline constexpr Nanos kLongestResendNs = 1 * kSecond;
-inline constexpr std::uint8_t kMostLate = 2;
+inline constexpr std::uint8_t kMostLate = 1;
 /// A return that is not answered is repeated this often; then its tokens are left to burn (E9).
 inline constexpr int kReturnTries = 4;
 /// A denial learnt from the owner is believed this long (E7).
