@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 namespace weir::test {
@@ -18,6 +19,13 @@ Tally tally(const History& history) {
     }
   }
   return counts;
+}
+
+History of_customer(const History& history, int customer) {
+  History part;
+  std::copy_if(history.begin(), history.end(), std::back_inserter(part),
+               [customer](const CheckRecord& record) { return record.customer == customer; });
+  return part;
 }
 
 std::string to_string(const Tally& tally) {
@@ -43,7 +51,7 @@ Status write_history(const std::string& path, const History& history) {
   for (const CheckRecord& record : history) {
     file << record.invoked_ns << ' ' << record.returned_ns << ' ' << record.node << ' '
          << record.cost << ' ' << static_cast<int>(record.verdict) << ' ' << record.remaining << ' '
-         << record.retry_after_ms << ' ' << record.source << '\n';
+         << record.retry_after_ms << ' ' << record.customer << ' ' << record.source << '\n';
   }
   file.close();
   if (!file) return failure(ErrorCode::io, path, "cannot be written");
@@ -59,7 +67,7 @@ Result<History> read_history(const std::string& path) {
     CheckRecord record;
     int verdict = 0;
     fields >> record.invoked_ns >> record.returned_ns >> record.node >> record.cost >> verdict >>
-        record.remaining >> record.retry_after_ms;
+        record.remaining >> record.retry_after_ms >> record.customer;
     const bool known = verdict >= static_cast<int>(Verdict::allowed) &&
                        verdict <= static_cast<int>(Verdict::failed);
     if (!fields || !known) return failure(ErrorCode::corrupt, path, "not a record: " + line);

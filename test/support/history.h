@@ -28,11 +28,15 @@ struct CheckRecord {
   std::string source;  ///< as in the answer; of a failed check: what went wrong, in one word
   std::int64_t remaining = 0;
   std::int64_t retry_after_ms = 0;
+  int customer = 0;  ///< index, when a load has several
 
   friend bool operator==(const CheckRecord&, const CheckRecord&) = default;
 };
 
 using History = std::vector<CheckRecord>;
+
+/// What one customer of several asked for: the bound is each customer's own.
+History of_customer(const History& history, int customer);
 
 /// How many checks ended in which way.
 struct Tally {

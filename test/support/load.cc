@@ -31,24 +31,31 @@ LoadShape load_of(std::vector<Endpoint> nodes, std::int64_t rate_per_s, std::int
 /// One client. Used by its own thread only.
 class Load::Connection {
  public:
-  Connection(const Endpoint& node, std::string body) : node_(node), body_(std::move(body)) {}
+  Connection(const Endpoint& node, const LoadShape& shape) : node_(node) {
+    for (int i = 0; i < shape.customers; ++i) {
+      const std::string name =
+          shape.customers == 1 ? shape.customer : shape.customer + "-" + std::to_string(i);
+      bodies_.push_back(check_body(name, 1, shape.attributes));
+    }
+  }
 
   bool open() const { return client_ && client_->usable(); }
 
-  Result<net::HttpClientResponse> check() {
+  Result<net::HttpClientResponse> check(int customer) {
     if (!open()) {
       client_.reset();
       auto connected = net::HttpClient::connect(node_, kAnswerPatienceNs);
       if (!connected) return tl::unexpected(std::move(connected).error());
       client_ = *std::move(connected);
     }
-    return client_->request("POST", "/v1/check", kHeaders, body_, kAnswerPatienceNs);
+    return client_->request("POST", "/v1/check", kHeaders,
+                            bodies_[static_cast<std::size_t>(customer)], kAnswerPatienceNs);
   }
 
  private:
   static inline const net::HttpHeaders kHeaders{{"Content-Type", "application/json"}};
   Endpoint node_;
-  std::string body_;
+  std::vector<std::string> bodies_;  ///< by customer
   std::optional<net::HttpClient> client_;
 };
 
@@ -69,8 +76,7 @@ Load::~Load() {
 }
 
 void Load::run(int node, int place, const std::stop_token& stop) {
-  Connection connection(shape_.nodes[static_cast<std::size_t>(node)],
-                        check_body(shape_.customer, 1, shape_.attributes));
+  Connection connection(shape_.nodes[static_cast<std::size_t>(node)], shape_);
   const std::int64_t connections = planned_ / checks_each_;
   const Nanos interval_ns = kSecond * connections / shape_.checks_per_s;
   // Connections take turns within an interval.
@@ -89,7 +95,9 @@ void Load::run(int node, int place, const std::stop_token& stop) {
     pause_until(first_ns + i * interval_ns);
     const Nanos invoked_ns = now_ns();
     std::string complaint;
-    CheckRecord record = record_of(connection.check(), complaint);
+    const int customer = static_cast<int>((i * connections + place) % shape_.customers);
+    CheckRecord record = record_of(connection.check(customer), complaint);
+    record.customer = customer;
     record.invoked_ns = invoked_ns;
     record.returned_ns = now_ns();
     record.node = node;

@@ -26,6 +26,7 @@ struct LoadShape {
   std::vector<Endpoint> nodes;  ///< HTTP addresses
   int connections_per_node = 2;
   std::string customer = "acme";
+  int customers = 1;  ///< several: `acme-0`, `acme-1`, ... by turns
   /// Sent with each check.
   std::vector<std::pair<std::string, std::string>> attributes;
   /// All connections together. One that falls behind catches up: the demand is what counts.
