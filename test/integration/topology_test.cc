@@ -3,6 +3,7 @@
 // the whole history.
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -91,6 +92,55 @@ TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
   expect_bound(history, kLimit, "a node added, another drained");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
   EXPECT_EQ(in_force().version, next.version + 1);
+}
+
+TEST_F(TopologyTest, ThreeBecomeFiveThenFourThenADeadOneIsReplaced) {
+  Load load(load_of(http(), 200, 4, 2 * load_ns()));
+  std::vector<std::unique_ptr<OneMore>> added;
+  const auto add_to = [&](Topology& next, const std::string& name) {
+    const cli::LocalNode more = further(name, "eu", true);
+    next.regions.front().nodes.push_back({more.name, more.zone, more.cluster});
+    added.push_back(std::make_unique<OneMore>(
+        more, cli::node_yaml(more, write(next), cluster_->policy(), true, quick_disk())));
+    ASSERT_TRUE(eventually([&] { return slots(more) == 0; }));
+  };
+  const auto apply = [&](const Topology& next) {
+    cli::TopologyOptions options = at(node(1));
+    options.file = write(next);
+    ASSERT_TRUE(eventually([&] { return run(cli::run_topology_apply, options) == 0; }));
+    ASSERT_TRUE(eventually([&] { return in_force(node(1)).version == next.version; }));
+  };
+  Topology next = in_force();
+  ++next.version;
+  ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-4"));
+  ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-5"));
+  ASSERT_NO_FATAL_FAILURE(apply(next));
+  for (const auto& more : added) {
+    EXPECT_TRUE(eventually([&] { return slots(more->node()) > 0; }));
+  }
+  cli::TopologyOptions drain = at(node(1));
+  drain.node = node(0).name;
+  EXPECT_EQ(run(cli::run_topology_drain, drain), 0);
+  EXPECT_TRUE(eventually([&] { return slots(node(0)) == 0; }));
+
+  // The dead one leaves and another comes in one version.
+  ASSERT_TRUE(cluster_->kill(node(2).name, SIGKILL));
+  next = in_force(node(1));
+  ++next.version;
+  std::erase_if(next.regions.front().nodes,
+                [&](const TopologyNode& each) { return each.name == node(2).name; });
+  ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-6"));
+  ASSERT_NO_FATAL_FAILURE(apply(next));
+  EXPECT_TRUE(eventually([&] { return slots(added.back()->node()) > 0; }));
+  std::int64_t owned = slots(node(1));
+  for (const auto& more : added) owned += slots(more->node());
+  std::cout << "slots owned by the four: " << owned << "\n";
+  const History history = load.finish();
+  expect_bound(history, kLimit, "3, 5, 4 owner nodes and one replaced");
+  const auto failed = std::count_if(history.begin(), history.end(), [](const CheckRecord& one) {
+    return one.verdict == Verdict::failed && one.node != 2;
+  });
+  EXPECT_EQ(failed, 0) << testing::PrintToString(load.complaints());
 }
 
 /// It has neither a topology nor a policy of its own.
