@@ -123,7 +123,7 @@ void ConservationChecker::sampled(const BucketCopies& copies, const Version& com
       }
     }
     if (!backed && !forgets_) {
-      violated(true_ns, lease.lessee.node + " may spend " + std::to_string(lease.held) +
+      violated(true_ns, lease.lessee.node + " lessee " + std::to_string(lease.lessee.incarnation % 1000) + " may spend " + std::to_string(lease.held) +
                             " tokens of " + name_of(copies.bucket) +
                             " that no committed record counts as out");
     }

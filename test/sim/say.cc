@@ -94,6 +94,10 @@ std::string say(const LeaseAnswer& answer) {
          std::to_string(answer.sequence) + " " + to_string(answer.status) + " " +
          std::to_string(answer.granted) + " level " + std::to_string(answer.level) + " out " +
          std::to_string(answer.outstanding) +
+         (answer.window_left_ns == 0
+              ? ""
+              : " left " + std::to_string(answer.window_left_ns / kMillisecond) + " ms") +
+         (answer.ttl_ns == 0 ? "" : " ttl " + std::to_string(answer.ttl_ns / kMillisecond)) +
          (answer.owner_hint.empty() ? "" : " ask " + answer.owner_hint);
 }
 
