@@ -28,8 +28,9 @@ struct Broker {
       if (const auto key = decode_bucket_key(request.bucket)) {
         request.reg = shape->placement().register_for(key->scope, key->region, key->customer);
       }
-      const std::string& node = router->target(request.reg, now_ns);
-      if (!node.empty()) by_node[node].push_back(std::move(request));
+      const edge::Router::Target& to = router->target(request.reg, now_ns);
+      request.hop = to.hop;
+      if (!to.node.empty()) by_node[to.node].push_back(std::move(request));
     }
     for (auto& [node, group] : by_node) dispatch(node, std::move(group));
     if (const auto lost = tally.take_unanswered(now_ns)) counter("unanswered").add(lost);
@@ -53,11 +54,11 @@ struct Broker {
     const Nanos now_ns = context.clock->boot_ns();
     const RegisterId reg = shape->placement().register_for(key->scope, key->region, key->customer);
     if (what.status == LeaseStatus::not_owner) {
-      if (router->redirected(reg, from, what.owner_hint, now_ns)) {
+      if (router->redirected(reg, from, what.hop, what.owner_hint, now_ns)) {
         context.limiter->ask_again_now(what);
       }
     } else {
-      router->heard(reg, from, now_ns);
+      router->heard(reg, from, what.hop, now_ns);
       found_owner(reg, from);
     }
     context.limiter->on_answer(what);
@@ -100,13 +101,13 @@ struct Broker {
   /// Other replica sets: guesses start anew. The registers are those that this edge may ask.
   void follow(std::shared_ptr<const Shape> changed) {
     shape = std::move(changed);
-    const auto replicas = [kept = shape](const RegisterId& reg) -> const std::vector<std::string>& {
-      return kept->placement().replicas(reg);
+    const auto places = [kept = shape](const RegisterId& reg) {
+      return edge::Router::Places{&kept->placement().replicas(reg), nullptr, false};
     };
     if (router) {
-      router->reset(replicas);
+      router->reset(places);
     } else {
-      router.emplace(replicas);
+      router.emplace(places);
     }
     registers.clear();
     for (std::uint32_t slot = 0; slot < kSlotCount; ++slot) {

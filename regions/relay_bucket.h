@@ -1,0 +1,93 @@
+// One bucket at a relay: a lessee above and a grantor below (PROTOCOL F). Internal to regions/.
+//
+// The tokens stand in the ledger: free ones (the relay's own level) and those lent on. The holder
+// mirrors it: it knows the level, and reports level + lent as held, and as spent what has been
+// reported or burnt below. Each incarnation of the holder is one incarnation of the grantor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/random.h"
+#include "src/base/time.h"
+#include "src/lease/holder.h"
+#include "src/lease/ledger.h"
+#include "src/model/lease.h"
+
+namespace weir::regions {
+
+/// Edges that wait for a first look at a bucket of which the owner has said nothing yet. A further
+/// one is answered when it asks again.
+inline constexpr std::size_t kMaxLookers = kMaxLesseesPerRecord;
+
+struct RelayConfig {
+  std::string node;
+  RegisterId reg;
+  lease::LeaseTerms terms;
+  Nanos round_trip_ns = 0;  ///< to the owner, as known when the relay begins; 0: it will measure
+  /// An owner that is silent for this long is not waited for: edges are sent on (PROTOCOL I2).
+  Nanos suspicion_ns = 500 * kMillisecond;
+  /// A relay that nobody has asked for this long may be let go.
+  Nanos quiet_ns = 2 * kSecond;
+};
+
+class RelayBucket {
+ public:
+  struct Effects {
+    std::vector<LeaseAnswer>& answers;
+    std::vector<LeaseRequest>& requests;
+  };
+
+  RelayBucket(std::string bucket, const RelayConfig& config, Random& random, Nanos now_ns);
+
+  void request(const LeaseRequest& request, Nanos now_ns, Effects effects);
+  void answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns, Effects effects);
+  void tick(Nanos now_ns, Effects effects);
+  /// The owner may have changed its mind: another policy (E7).
+  void forget_denial(Nanos now_ns, Effects effects);
+  /// Gives its own level back and asks for no more.
+  void leave(Nanos now_ns, Effects effects);
+
+  Nanos next_deadline() const { return next_ns_; }
+  /// True when forgetting it loses nothing.
+  bool done(Nanos now_ns) const;
+
+  Nanos round_trip_ns() const { return round_trip_ns_; }
+  const lease::Ledger& ledger() const { return ledger_; }
+  Nanos deadline_ns() const { return holder_.deadline_ns(); }
+
+ private:
+  void settle(Nanos now_ns, lease::Ledger::Outcome& out);
+  void mirror();
+  void renew_grantor(std::uint64_t incarnation, Nanos now_ns, lease::Ledger::Outcome& out);
+  void take_up(Nanos now_ns, lease::Ledger::Outcome& out);
+  void serve_lookers(Nanos now_ns, lease::Ledger::Outcome& out);
+  void send_away(Nanos now_ns, lease::Ledger::Outcome& out);
+  void turn(Nanos now_ns, lease::Ledger::Outcome&& out, Effects effects);
+  void ask(Nanos now_ns, lease::Ledger::Outcome& out, Effects effects);
+  void reply_all(lease::Ledger::Outcome&& out, Nanos now_ns, Effects effects);
+  void reply(LeaseAnswer answer, Nanos now_ns, Effects effects);
+  lease::Holder::Demand demand(Nanos now_ns) const;
+  bool idle(Nanos now_ns) const;
+  Nanos idle_ns() const;
+  bool is_silent(Nanos now_ns) const;
+
+  const RelayConfig& config_;
+  Random& random_;
+  lease::Ledger ledger_;
+  lease::Holder holder_;
+  std::vector<LeaseRequest> lookers_;
+  LeaseAnswer told_;           ///< the owner's latest word
+  Nanos round_trip_ns_ = 0;    ///< to the owner; 0: not measured yet
+  Nanos silent_since_ns_ = 0;  ///< first request without a word since; 0: none
+  Nanos used_ns_ = 0;          ///< when somebody below last wanted tokens
+  Nanos lent_ns_ = 0;          ///< when tokens last went below
+  Nanos turned_away_ns_ = 0;   ///< when the owner had no place for this relay; 0: never
+  Nanos next_ns_ = 0;
+  std::int64_t unit_ = 1;  ///< the least that is of use to the latest who asked
+  bool strict_ = false;
+  bool leaving_ = false;
+};
+
+}  // namespace weir::regions
