@@ -1,13 +1,15 @@
-// The relay of one customer under one register, in a region that is not the home or at a home whose
-// record has no place for more edges (PROTOCOL F, D9): it leases in bulk from the owner and
-// sub-leases to the edges near it, so that one wide-area call serves a region. A pure state
-// machine; it stores nothing, for what it holds is debited at the owner already.
+// The relay of a node, for edges of a region that is not a register's home and for those that find
+// no place in the owner's record (PROTOCOL F, D9): it leases in bulk from the owners and sub-leases
+// to the edges near it, so that one wide-area call serves a region. A pure state machine; it stores
+// nothing, for what it holds is debited at the owners already.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,17 +20,20 @@
 
 namespace weir::regions {
 
+/// Buckets of one relay at once, 1 to 2 KB each. Edges that ask for a further one are sent on.
+inline constexpr std::size_t kMaxRelayBuckets = 100'000;
+
 class Relay {
  public:
   struct Effects {
     std::vector<LeaseAnswer> answers;    ///< send to answer.lessee.node
-    std::vector<LeaseRequest> requests;  ///< send to the owner
-    bool passive = false;                ///< holds nothing and nobody asks: may be let go
+    std::vector<LeaseRequest> requests;  ///< send to the owner of request.reg
   };
 
-  /// An edge asks.
+  /// An edge asks. `round_trip_ns` is the one to the owner as known from elsewhere; 0: not known.
   struct Requested {
     LeaseRequest request;
+    Nanos round_trip_ns = 0;
   };
   /// The owner, or whoever was taken for it, says something. `ask_again`: it was redirected, and
   /// the request goes out again at once.
@@ -37,21 +42,21 @@ class Relay {
     bool ask_again = false;
   };
   struct PolicyChanged {};
-  /// The node is told to stop: what is not lent on is given back.
+  /// The node is told to stop: what is not lent on is given back, and edges are sent on.
   struct Leave {};
   struct Tick {};
   using Event = std::variant<Requested, Answered, PolicyChanged, Leave, Tick>;
 
-  Relay(RelayConfig config, std::uint64_t seed, Nanos now_ns);
+  Relay(RelayConfig config, std::uint64_t seed);
 
   void step(const Event& event, Nanos now_ns, Effects& effects);
   /// When to step with Tick next; kForever: not before another event.
-  Nanos next_deadline() const;
-  /// True when nothing is held any more and nothing is asked (after Leave).
-  bool holds_nothing() const { return buckets_.empty(); }
-
-  /// To the owner, as last measured or as given; 0: not known.
-  Nanos round_trip_ns() const { return config_.round_trip_ns; }
+  Nanos next_deadline() const { return due_.empty() ? kForever : due_.begin()->first.first; }
+  /// Whose request an answer is to; nothing: none of this relay's.
+  std::optional<RegisterId> asked_by(const LeaseAnswer& answer) const;
+  std::size_t bucket_count() const { return buckets_.size(); }
+  /// True when all that is not lent on is back at the owners (after Leave).
+  bool has_returned() const { return unreturned_ == 0; }
 
   /// One lease from above, for auditors.
   struct View {
@@ -65,12 +70,32 @@ class Relay {
   std::vector<View> view() const;
 
  private:
-  RelayBucket* find_or_make(const std::string& bucket, Nanos now_ns);
+  struct Place {
+    std::unique_ptr<RelayBucket> bucket;
+    std::uint64_t number = 0;  ///< in the order of their making
+    Nanos due_ns = kForever;
+    bool returned = true;
+  };
+  /// A customer that was pinned meanwhile has a bucket for each register (J3).
+  using Places = std::map<std::pair<std::string, RegisterId>, Place>;
+
+  void on(const Requested& event, Nanos now_ns, Effects& effects);
+  void on(const Answered& event, Nanos now_ns, Effects& effects);
+  void on(const PolicyChanged& event, Nanos now_ns, Effects& effects);
+  void on(const Leave& event, Nanos now_ns, Effects& effects);
+  void on(const Tick&, Nanos, Effects&) {}
+  Places::iterator make(const Requested& event, Nanos now_ns);
+  /// The bucket has done something: when is it due next, and is it of any use?
+  Places::iterator settle(Places::iterator at, Nanos now_ns);
 
   RelayConfig config_;
   Random random_;
-  std::map<std::string, std::unique_ptr<RelayBucket>> buckets_;
-  Nanos used_ns_ = 0;
+  Places buckets_;
+  std::map<std::pair<Nanos, std::uint64_t>, Places::iterator> due_;  ///< by deadline and number
+  std::vector<Nanos> round_trips_;  ///< to the owners, as last measured, by slot; 0: not yet
+  std::uint64_t numbers_ = 0;
+  std::size_t unreturned_ = 0;
+  bool leaving_ = false;
 };
 
 }  // namespace weir::regions

@@ -17,24 +17,15 @@ constexpr Nanos kIdleMarginNs = 250 * kMillisecond;
 /// So long a relay for which the owner has no place sends edges on.
 constexpr Nanos kTurnedAwayNs = 1 * kSecond;
 
-/// `reply` says what it comes to.
-LeaseAnswer empty_for(const LeaseRequest& request) {
-  LeaseAnswer answer;
-  answer.bucket = request.bucket;
-  answer.lessee = request.lessee;
-  answer.sequence = request.sequence;
-  answer.status = LeaseStatus::empty;
-  return answer;
-}
-
 }  // namespace
 
-RelayBucket::RelayBucket(std::string bucket, const RelayConfig& config, Random& random,
-                         Nanos now_ns)
+RelayBucket::RelayBucket(std::string bucket, RegisterId reg, Nanos round_trip_ns,
+                         const RelayConfig& config, Random& random, Nanos now_ns)
     : config_(config),
       random_(random),
+      reg_(std::move(reg)),
       ledger_(lease::Ledger::of_relay(std::move(bucket), draw(random), config.terms, now_ns)),
-      round_trip_ns_(config.round_trip_ns),
+      round_trip_ns_(round_trip_ns),
       used_ns_(now_ns) {}
 
 /// What the ledger says of its tokens, for the holder.
@@ -79,7 +70,7 @@ void RelayBucket::request(const LeaseRequest& request, Nanos now_ns, Effects eff
     std::erase_if(lookers_,
                   [&](const LeaseRequest& other) { return other.lessee == request.lessee; });
     lookers_.push_back(request);
-    out.now.push_back(empty_for(request));
+    out.now.push_back(answer_to(request, LeaseStatus::empty));
   } else {
     out.append(ledger_.request(request, now_ns));
   }
@@ -152,6 +143,7 @@ void RelayBucket::leave(Nanos now_ns, Effects effects) {
   Outcome out;
   settle(now_ns, out);
   leaving_ = true;
+  send_away(now_ns, out);
   turn(now_ns, std::move(out), effects);
 }
 
@@ -159,7 +151,7 @@ void RelayBucket::leave(Nanos now_ns, Effects effects) {
 void RelayBucket::send_away(Nanos now_ns, Outcome& out) {
   out.append(ledger_.say_empty(now_ns));
   for (const LeaseRequest& looker : std::exchange(lookers_, {})) {
-    out.now.push_back(empty_for(looker));
+    out.now.push_back(answer_to(looker, LeaseStatus::empty));
   }
 }
 
@@ -188,6 +180,7 @@ bool RelayBucket::idle(Nanos now_ns) const {
 }
 
 bool RelayBucket::is_silent(Nanos now_ns) const {
+  if (leaving_) return true;
   if (turned_away_ns_ != 0 && now_ns - turned_away_ns_ < kTurnedAwayNs) return true;
   return silent_since_ns_ != 0 && now_ns - silent_since_ns_ >= config_.suspicion_ns;
 }
@@ -213,7 +206,7 @@ void RelayBucket::ask(Nanos now_ns, Outcome& out, Effects effects) {
   } else if (holder_.held() < ledger_.level()) {
     ledger_.withdraw(ledger_.level() - holder_.held());
   }
-  request->reg = config_.reg;
+  request->reg = reg_;
   request->bucket = ledger_.bucket();
   request->lessee.node = config_.node;
   request->policy_version = told_.policy_version;
@@ -248,7 +241,7 @@ void RelayBucket::reply_all(Outcome&& out, Nanos now_ns, Effects effects) {
 }
 
 /// Levels and denials are the owner's word, passed on with its age. `empty` is a denial only while
-/// the owner's own holds (F4).
+/// the owner's own holds (F4); who leaves denies nobody, so that edges go on.
 void RelayBucket::reply(LeaseAnswer answer, Nanos now_ns, Effects effects) {
   answer.hop = LeaseHop::to_relay;
   answer.grantor = ledger_.grantor();
@@ -264,7 +257,8 @@ void RelayBucket::reply(LeaseAnswer answer, Nanos now_ns, Effects effects) {
   if (answer.status == LeaseStatus::empty) {
     const std::int64_t need = ledger_.need_of(answer.lessee);
     const bool never = holder_.retry_at_ns() == kForever;
-    if (holder_.denied(need, now_ns) && (!never || need >= holder_.denied_need())) {
+    const bool denied = holder_.denied(need, now_ns) && (!never || need >= holder_.denied_need());
+    if (denied && !leaving_) {
       answer.retry_ns = never ? -1 : holder_.retry_at_ns() - now_ns;
       if (never) ledger_.drop_parked(answer.lessee);
     } else if (is_silent(now_ns)) {

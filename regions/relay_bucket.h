@@ -23,13 +23,9 @@ inline constexpr std::size_t kMaxLookers = kMaxLesseesPerRecord;
 
 struct RelayConfig {
   std::string node;
-  RegisterId reg;
   lease::LeaseTerms terms;
-  Nanos round_trip_ns = 0;  ///< to the owner, as known when the relay begins; 0: it will measure
   /// An owner that is silent for this long is not waited for: edges are sent on (PROTOCOL I2).
   Nanos suspicion_ns = 500 * kMillisecond;
-  /// A relay that nobody has asked for this long may be let go.
-  Nanos quiet_ns = 2 * kSecond;
 };
 
 class RelayBucket {
@@ -39,21 +35,29 @@ class RelayBucket {
     std::vector<LeaseRequest>& requests;
   };
 
-  RelayBucket(std::string bucket, const RelayConfig& config, Random& random, Nanos now_ns);
+  /// `round_trip_ns`: to the owner, as known so far; 0: it will measure. `config` and `random`
+  /// outlive it.
+  RelayBucket(std::string bucket, RegisterId reg, Nanos round_trip_ns, const RelayConfig& config,
+              Random& random, Nanos now_ns);
 
   void request(const LeaseRequest& request, Nanos now_ns, Effects effects);
   void answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns, Effects effects);
   void tick(Nanos now_ns, Effects effects);
   /// The owner may have changed its mind: another policy (E7).
   void forget_denial(Nanos now_ns, Effects effects);
-  /// Gives its own level back and asks for no more.
+  /// Gives its own level back, asks for no more, and sends edges on.
   void leave(Nanos now_ns, Effects effects);
 
   Nanos next_deadline() const { return next_ns_; }
   /// True when forgetting it loses nothing.
   bool done(Nanos now_ns) const;
 
+  /// True when nothing is left to give back, or on its way.
+  bool has_returned() const { return ledger_.level() == 0 && !holder_.open(); }
+
   Nanos round_trip_ns() const { return round_trip_ns_; }
+  /// As the lessee of the owner.
+  std::uint64_t incarnation() const { return holder_.incarnation(); }
   const lease::Ledger& ledger() const { return ledger_; }
   Nanos deadline_ns() const { return holder_.deadline_ns(); }
 
@@ -75,6 +79,7 @@ class RelayBucket {
 
   const RelayConfig& config_;
   Random& random_;
+  const RegisterId reg_;
   lease::Ledger ledger_;
   lease::Holder holder_;
   std::vector<LeaseRequest> lookers_;

@@ -33,8 +33,9 @@ struct LocalNode {
 
 /// Names, regions, zones and roles of `nodes` nodes in `regions` regions. The first region gets
 /// three owner nodes when it can; another region owns when it has three nodes too, else its nodes
-/// are edges.
-Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes);
+/// are edges. With `relays`, so many nodes of each other region own, for its relays, and it is no
+/// home when they are fewer than three.
+Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, int relays = 0);
 
 /// topology.yaml of these nodes.
 std::string topology_yaml(const std::vector<LocalNode>& nodes);

@@ -10,13 +10,19 @@ constexpr int kMaxRedirects = 4;
 
 }  // namespace
 
-void Router::begin(const RegisterId& reg, Route& route) const {
+/// Where the way begins.
+Router::First Router::first(const RegisterId& reg) const {
+  static const std::string nobody;
   const Places places = places_(reg);
   const bool relay = places.relays_first && places.relays != nullptr && !places.relays->empty();
   const std::vector<std::string>& nodes = relay ? *places.relays : *places.replicas;
+  return {nodes.empty() ? nobody : nodes.front(), relay ? LeaseHop::to_relay : LeaseHop::direct};
+}
+
+void Router::begin(const RegisterId& reg, Route& route) const {
+  const First at = first(reg);
   route = {};
-  if (!nodes.empty()) route.to.node = nodes.front();
-  if (relay) route.to.hop = LeaseHop::to_relay;
+  route.to = {at.node, at.hop};
 }
 
 /// The relay after this one, the first after an owner. False: there is none.
@@ -108,12 +114,29 @@ bool Router::crowded(const RegisterId& reg, const std::string& from, LeaseHop ho
   const Places places = places_(reg);
   if (!next_relay(places, route)) {
     // All are full: from the front again, after a while.
-    begin(reg, route);
+    if (hop == LeaseHop::to_relay) begin(reg, route);
     return false;
   }
   if (route.detour_ns == 0) route.detour_ns = std::max<Nanos>(1, now_ns);
   answered(route, now_ns);
   return ++route.redirects <= kMaxRedirects;
+}
+
+bool Router::learn(const RegisterId& reg, const std::string& from, const LeaseAnswer& answer,
+                   Nanos now_ns) {
+  // Whoever is no relay of this router's spoke as the owner.
+  const LeaseHop hop = answer.hop == LeaseHop::to_relay ? LeaseHop::to_relay : LeaseHop::direct;
+  if (answer.status == LeaseStatus::not_owner) {
+    return redirected(reg, from, hop, answer.owner_hint, now_ns);
+  }
+  heard(reg, from, hop, now_ns);
+  return answer.status == LeaseStatus::crowded && crowded(reg, from, hop, now_ns);
+}
+
+const std::string& Router::guess(const RegisterId& reg) const {
+  const auto known = routes_.find(reg);
+  if (known != routes_.end() && !known->second.to.node.empty()) return known->second.to.node;
+  return first(reg).node;
 }
 
 void Router::reset(PlacesOf places) {

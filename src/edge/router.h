@@ -51,6 +51,11 @@ class Router {
                   const std::string& hint, Nanos now_ns);
   /// `from` has no place for one more. True: ask again at once.
   bool crowded(const RegisterId& reg, const std::string& from, LeaseHop hop, Nanos now_ns);
+  /// What an answer says of the way (one of the above). True: ask again at once.
+  bool learn(const RegisterId& reg, const std::string& from, const LeaseAnswer& answer,
+             Nanos now_ns);
+  /// The node that would be asked now, but for its silence.
+  const std::string& guess(const RegisterId& reg) const;
   /// Another topology: guesses start anew.
   void reset(PlacesOf places);
 
@@ -62,6 +67,11 @@ class Router {
     int redirects = 0;          ///< in a row
     int silences = 0;           ///< in a row
   };
+  struct First {
+    const std::string& node;
+    LeaseHop hop;
+  };
+  First first(const RegisterId& reg) const;
   void answered(Route& route, Nanos now_ns);
   void begin(const RegisterId& reg, Route& route) const;
   void next(const RegisterId& reg, Route& route, Nanos now_ns) const;

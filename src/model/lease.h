@@ -82,6 +82,17 @@ struct LeaseAnswer {
   friend bool operator==(const LeaseAnswer&, const LeaseAnswer&) = default;
 };
 
+/// To whoever asked, on the way that the request took; all else is left to fill in.
+inline LeaseAnswer answer_to(const LeaseRequest& request, LeaseStatus status) {
+  LeaseAnswer answer;
+  answer.bucket = request.bucket;
+  answer.lessee = request.lessee;
+  answer.sequence = request.sequence;
+  answer.status = status;
+  answer.hop = request.hop;
+  return answer;
+}
+
 /// One lessee in a stored ledger.
 struct LesseeRecord {
   LesseeId lessee;

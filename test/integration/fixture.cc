@@ -57,6 +57,7 @@ void ClusterTest::start(int regions, int nodes, const std::string& policy,
   cli::ClusterShape shape;
   shape.regions = regions;
   shape.nodes = nodes;
+  shape.relays = relays_;
   shape.policy = path("policy.yaml");
   shape.data = path("cluster");
   shape.executable = WEIR_PROGRAM;

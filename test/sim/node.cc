@@ -83,8 +83,6 @@ void Node::boot() {
   process.stored_until_ns = shared_.world.now_ns();
   process.router =
       std::make_unique<edge::Router>([this](const RegisterId& reg) { return places(reg, true); });
-  process.upstream =
-      std::make_unique<edge::Router>([this](const RegisterId& reg) { return places(reg, false); });
   if (settings_.edge) {
     edge::LimiterConfig config;
     config.node = settings_.name;
@@ -96,7 +94,10 @@ void Node::boot() {
                                                       [this] { schedule_collect(0); });
     process.limiter->set_policy(shared_.policy);
   }
-  if (settings_.owner) boot_owner();
+  if (settings_.owner) {
+    boot_owner();
+    boot_relay();
+  }
   shared_.world.log(settings_.name + " boots");
 }
 
@@ -171,7 +172,7 @@ void Node::set_policy(std::shared_ptr<const policy::Policy> policy) {
     for (const auto& [key, owner] : process_->owners) keys.push_back(key);
     ownership::Host::Effects more;
     for (const auto& key : keys) step_owner(key, ownership::Owner::PolicyChanged{book}, more);
-    relay_all(regions::Relay::PolicyChanged{});
+    step_relay(regions::Relay::PolicyChanged{});
     carry(std::move(more));
   });
 }
@@ -180,7 +181,7 @@ void Node::retire() {
   in_process([this] {
     shared_.world.log(settings_.name + " retires");
     if (process_->limiter) process_->limiter->begin_return();
-    relay_all(regions::Relay::Leave{});
+    step_relay(regions::Relay::Leave{});
     if (!process_->host) return;
     ownership::Host::Effects effects;
     process_->host->retire(clock_.boot_ns(), effects);
@@ -290,7 +291,7 @@ RegisterId Node::register_for(const BucketKey& key) const {
 void Node::receive_request(const LeaseRequest& request) {
   if (!process_ || !process_->host) return;
   if (request.hop == LeaseHop::to_relay) {
-    relay_request(request);
+    step_relay(regions::Relay::Requested{request});
     return;
   }
   ownership::Host::Effects effects;
@@ -309,18 +310,12 @@ void Node::receive_answer(const LeaseAnswer& answer, const std::string& from) {
   if (!key) return;
   const RegisterId reg = register_for(*key);
   const Nanos now_ns = clock_.boot_ns();
-  edge::Router& router = *process_->router;
-  bool again = false;
-  if (answer.status == LeaseStatus::not_owner) {
-    if (answer.hop == LeaseHop::direct) observer_.misdirected(settings_.name, reg);
-    again = router.redirected(reg, from, answer.hop, answer.owner_hint, now_ns);
-  } else {
+  if (answer.status != LeaseStatus::not_owner) {
     observer_.found_owner(settings_.name, reg);
-    router.heard(reg, from, answer.hop, now_ns);
-    if (answer.status == LeaseStatus::crowded) {
-      again = router.crowded(reg, from, answer.hop, now_ns);
-    }
+  } else if (answer.hop == LeaseHop::direct) {
+    observer_.misdirected(settings_.name, reg);
   }
+  const bool again = process_->router->learn(reg, from, answer, now_ns);
   if (again) process_->limiter->ask_again_now(answer);
   process_->limiter->on_answer(answer);
 }

@@ -107,9 +107,9 @@ class Node {
   /// 0: none runs.
   std::uint64_t process_incarnation() const { return process_ ? process_->incarnation : 0; }
   std::uint64_t lease_requests() const { return lease_requests_; }
-  /// Of them, what relays here asked owners for.
+  /// Of them, what the relay here asked owners for.
   std::uint64_t relay_requests() const { return relay_requests_; }
-  /// What the relays here have from above.
+  /// What the relay here has from above.
   std::vector<regions::Relay::View> relay_views() const;
   /// Every bucket that an owner here has in memory.
   std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> ledgers();
@@ -133,11 +133,11 @@ class Node {
     std::unique_ptr<ownership::Host> host;
     std::map<ownership::OwnerKey, std::pair<std::uint64_t, std::unique_ptr<ownership::Owner>>>
         owners;
-    std::unique_ptr<edge::Router> upstream;  ///< of the relays
-    std::map<ownership::OwnerKey, std::unique_ptr<regions::Relay>> relays;
-    std::map<RegisterId, Nanos> round_trips;  ///< from relays here to owners
-    Nanos collect_at_ns = kForever;           ///< true time of the next scheduled collect
+    std::unique_ptr<edge::Router> upstream;  ///< of the relay
+    std::unique_ptr<regions::Relay> relay;
+    Nanos collect_at_ns = kForever;  ///< true time of the next scheduled collect
     Nanos tick_at_ns = kForever;
+    Nanos relay_at_ns = kForever;
     Nanos stored_until_ns = 0;  ///< the disk's queue
     store::MemoryStore* store = nullptr;
 
@@ -162,11 +162,10 @@ class Node {
 
   // node_relay.cc
   edge::Router::Places places(const RegisterId& reg, bool relays) const;
-  void relay_request(const LeaseRequest& request);
+  void boot_relay();
   void relay_answer(const LeaseAnswer& answer, const std::string& from);
-  void relay_all(const regions::Relay::Event& event);
-  void step_relay(const ownership::OwnerKey& key, const regions::Relay::Event& event);
-  void schedule_relay(const ownership::OwnerKey& key);
+  void step_relay(const regions::Relay::Event& event);
+  void schedule_relay();
 
   void carry(ownership::Host::Effects&& effects);
   void follow(const TopologyState& state);
