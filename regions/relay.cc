@@ -21,7 +21,7 @@ void Relay::on(const Requested& event, Nanos now_ns, Effects& effects) {
   if (at == buckets_.end()) {
     const auto key = decode_bucket_key(event.request.bucket);
     if (!key || key->scope == Scope::node) return;  // no edge of ours writes this
-    if (leaving_ || buckets_.size() >= kMaxRelayBuckets) {
+    if (leaving_ || buckets_.size() >= config_.most_buckets) {
       effects.answers.push_back(answer_to(event.request, LeaseStatus::not_owner));
       return;
     }
@@ -57,7 +57,9 @@ void Relay::on(const Answered& event, Nanos now_ns, Effects& effects) {
   const auto at = buckets_.find({event.answer.bucket, *reg});
   RelayBucket& bucket = *at->second.bucket;
   bucket.answer(event.answer, event.ask_again, now_ns, {effects.answers, effects.requests});
-  round_trips_[reg->slot % kSlotCount] = bucket.round_trip_ns();
+  if (bucket.round_trip_ns() != 0) {
+    round_trips_[reg->slot % kSlotCount] = bucket.round_trip_ns();
+  }
   settle(at, now_ns);
 }
 

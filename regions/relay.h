@@ -20,9 +20,6 @@
 
 namespace weir::regions {
 
-/// Buckets of one relay at once, 1 to 2 KB each. Edges that ask for a further one are sent on.
-inline constexpr std::size_t kMaxRelayBuckets = 100'000;
-
 class Relay {
  public:
   struct Effects {

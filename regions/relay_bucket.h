@@ -17,6 +17,7 @@
 
 namespace weir::regions {
 
+inline constexpr std::size_t kMaxRelayBuckets = 100'000;
 /// Edges that wait for a first look at a bucket of which the owner has said nothing yet. A further
 /// one is answered when it asks again.
 inline constexpr std::size_t kMaxLookers = kMaxLesseesPerRecord;
@@ -24,6 +25,8 @@ inline constexpr std::size_t kMaxLookers = kMaxLesseesPerRecord;
 struct RelayConfig {
   std::string node;
   lease::LeaseTerms terms;
+  /// At once, 1 to 2 KB each. Edges that ask for a further one are sent on.
+  std::size_t most_buckets = kMaxRelayBuckets;
   /// An owner that is silent for this long is not waited for: edges are sent on (PROTOCOL I2).
   Nanos suspicion_ns = 500 * kMillisecond;
 };

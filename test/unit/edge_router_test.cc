@@ -105,5 +105,30 @@ TEST_F(RouterTest, RedirectsAreFollowedAFewTimes) {
   EXPECT_EQ(target(near_), (Node{"eu-1", kDirect}));
 }
 
+TEST_F(RouterTest, AnswersSayTheWay) {
+  const auto answer = [](LeaseStatus status, LeaseHop hop) {
+    LeaseAnswer said;
+    said.status = status;
+    said.hop = hop;
+    return said;
+  };
+  EXPECT_EQ(far_.guess(reg_), "us-1");
+  EXPECT_EQ(home_.guess(reg_), "eu-1");
+  target(home_);
+  EXPECT_TRUE(home_.learn(reg_, "eu-1", answer(LeaseStatus::crowded, kDirect), now_ns_));
+  EXPECT_EQ(target(home_), (Node{"us-1", kToRelay}));
+  EXPECT_FALSE(home_.learn(reg_, "us-1", answer(LeaseStatus::granted, kToRelay), now_ns_));
+  EXPECT_EQ(home_.guess(reg_), "us-1");
+  // A relay's own router, with answers that name the hop between relay and owner.
+  target(near_);
+  LeaseAnswer elsewhere = answer(LeaseStatus::not_owner, LeaseHop::from_relay);
+  elsewhere.owner_hint = "eu-3";
+  EXPECT_TRUE(near_.learn(reg_, "eu-1", elsewhere, now_ns_));
+  EXPECT_EQ(target(near_), (Node{"eu-3", kDirect}));
+  EXPECT_FALSE(
+      near_.learn(reg_, "eu-3", answer(LeaseStatus::crowded, LeaseHop::from_relay), now_ns_));
+  EXPECT_EQ(target(near_), (Node{"eu-3", kDirect})) << "it is the owner all the same";
+}
+
 }  // namespace
 }  // namespace weir::edge

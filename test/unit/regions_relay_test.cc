@@ -127,7 +127,7 @@ class RelayTest : public testing::Test {
   }
 
   RelayConfig config_;
-  const RegisterId reg_ = register_of(Scope::global, "", "acme");
+  RegisterId reg_ = register_of(Scope::global, "", "acme");
   std::string bucket_;
   Nanos now_ns_ = 1000 * kSecond;
   std::optional<Relay> relay_;
@@ -342,6 +342,51 @@ TEST_F(RelayTest, LeavingReturnsItsOwnLevelOnly) {
   pass(kSecond);
   EXPECT_EQ(last_above().held, 3);
   EXPECT_EQ(last_above().want, 0);
+}
+
+TEST_F(RelayTest, WhoLeavesSendsEdgesOnAndSaysWhenAllIsBack) {
+  ask("a", {.want = 3, .need = 3});
+  answer(LeaseStatus::granted, 10);
+  ask("b", {.want = 60, .need = 60});
+  ASSERT_EQ(told("b").status, LeaseStatus::pending);
+  answer(LeaseStatus::granted, 0);
+  step(Relay::Leave{});
+  EXPECT_EQ(told("b").status, LeaseStatus::not_owner);
+  EXPECT_FALSE(relay_->has_returned());
+  answer(LeaseStatus::granted);
+  EXPECT_TRUE(relay_->has_returned());
+  ask("c", {.want = 1, .need = 1});
+  EXPECT_EQ(told("c").status, LeaseStatus::not_owner);
+  bucket_ = encode(BucketKey{"acme", Scope::global, "", "other", {}});
+  ask("d", {.want = 1, .need = 1});
+  EXPECT_EQ(told("d").status, LeaseStatus::not_owner);
+  EXPECT_EQ(told("d").hop, LeaseHop::to_relay);
+}
+
+TEST_F(RelayTest, EdgesThatAskForOneBucketTooManyAreSentOn) {
+  config_.most_buckets = 1;
+  relay_.emplace(config_, 7);
+  ask("a", {.want = 1, .need = 1});
+  EXPECT_EQ(told("a").status, LeaseStatus::pending);
+  bucket_ = encode(BucketKey{"acme", Scope::global, "", "other", {}});
+  ask("b", {.want = 1, .need = 1});
+  EXPECT_EQ(told("b").status, LeaseStatus::not_owner);
+  EXPECT_EQ(relay_->bucket_count(), 1U);
+}
+
+TEST_F(RelayTest, ABucketIsAnotherOneUnderAnotherRegister) {
+  ask("a", {.want = 1, .need = 1});
+  const LeaseRequest global = last_above();
+  reg_ = {RegisterId::Kind::pin, "us", reg_.slot};
+  ask("a", {.want = 1, .need = 1});
+  const LeaseRequest pinned = last_above();
+  EXPECT_EQ(pinned.reg, reg_);
+  EXPECT_NE(pinned.lessee, global.lessee);
+  EXPECT_EQ(relay_->asked_by(answer_to(global, LeaseStatus::granted)), global.reg);
+  EXPECT_EQ(relay_->asked_by(answer_to(pinned, LeaseStatus::granted)), pinned.reg);
+  LeaseAnswer strange = answer_to(pinned, LeaseStatus::granted);
+  strange.lessee.incarnation ^= 1;
+  EXPECT_EQ(relay_->asked_by(strange), std::nullopt);
 }
 
 TEST_F(RelayTest, NobodyAsksAnyMoreAndNothingIsKept) {
