@@ -74,9 +74,9 @@ struct Broker {
     const Nanos change_ns = std::abs(peer.round_trip_ns - told_ns);
     if (change_ns < kNotableRoundTripNs || change_ns < told_ns / 4) return;
     told_ns = peer.round_trip_ns;
-    for (const RegisterId& reg : registers) {
+    for (const auto& [reg, first] : registers) {
       const auto owner = owners.find(reg);
-      const std::string& asked = owner != owners.end() ? owner->second : router->guess(reg);
+      const std::string& asked = owner != owners.end() ? owner->second : first;
       if (asked == peer.node) context.limiter->set_round_trip(reg, told_ns);
     }
   }
@@ -95,13 +95,16 @@ struct Broker {
       router.emplace(places);
     }
     registers.clear();
+    const auto may_ask = [this](const RegisterId& reg) {
+      registers.emplace_back(reg, router->guess(reg));
+    };
     for (std::uint32_t slot = 0; slot < kSlotCount; ++slot) {
       const auto number = static_cast<Slot>(slot);
-      registers.push_back({RegisterId::Kind::global, {}, number});
-      registers.push_back({RegisterId::Kind::region, context.region, number});
+      may_ask({RegisterId::Kind::global, {}, number});
+      may_ask({RegisterId::Kind::region, context.region, number});
     }
     for (const auto& [customer, region] : shape->view->topology().pins) {
-      registers.push_back({RegisterId::Kind::pin, region, slot_of(customer)});
+      may_ask({RegisterId::Kind::pin, region, slot_of(customer)});
     }
   }
 
@@ -124,8 +127,9 @@ struct Broker {
   RequestTally tally;
   std::optional<edge::Router> router;
   std::shared_ptr<const Shape> shape;
-  std::vector<RegisterId> registers;         ///< whose round trip this edge may want to know
-  std::map<RegisterId, std::string> owners;  ///< who spoke last as such
+  /// Whose round trip this edge may want to know, with the node that it would ask first.
+  std::vector<std::pair<RegisterId, std::string>> registers;
+  std::map<RegisterId, std::string> owners;                          ///< who spoke last as such
   std::map<std::string, telemetry::Counter*, std::less<>> counters;  ///< by result
   std::map<std::string, Nanos> round_trips;                          ///< as told to the limiter
   std::optional<DrainOrder> drain;

@@ -45,6 +45,8 @@ class Relay {
   using Event = std::variant<Requested, Answered, PolicyChanged, Leave, Tick>;
 
   Relay(RelayConfig config, std::uint64_t seed);
+  Relay(const Relay&) = delete;  // its buckets refer to it
+  Relay& operator=(const Relay&) = delete;
 
   void step(const Event& event, Nanos now_ns, Effects& effects);
   /// When to step with Tick next; kForever: not before another event.

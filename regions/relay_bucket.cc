@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/assert.h"
 #include "src/base/mutants.h"
 
 namespace weir::regions {
@@ -41,8 +42,10 @@ void RelayBucket::settle(Nanos now_ns, Outcome& out) {
   mirror();
   const Nanos window_end_ns = holder_.window_end_ns();
   holder_.expire(now_ns);
-  // Nothing of an old window is lent on in the next one (H2).
-  if (window_end_ns != 0 && now_ns >= window_end_ns) renew_grantor(draw(random_), now_ns, out);
+  // Nothing of an old window is lent on in the next one (H2). A holder that has heard nothing yet
+  // under its incarnation keeps it, and so does the grantor.
+  const bool over = window_end_ns != 0 && now_ns >= window_end_ns;
+  if (over && holder_.restarts()) renew_grantor(draw(random_), now_ns, out);
 }
 
 void RelayBucket::renew_grantor(std::uint64_t incarnation, Nanos now_ns, Outcome& out) {
@@ -52,6 +55,7 @@ void RelayBucket::renew_grantor(std::uint64_t incarnation, Nanos now_ns, Outcome
 
 /// The holder has more, or less, than the ledger knows: grants came, or its own level was given up.
 void RelayBucket::take_up(Nanos now_ns, Outcome& out) {
+  WEIR_ASSERT(holder_.incarnation() == ledger_.grantor());
   const std::int64_t more = holder_.held() - ledger_.level();
   if (more < 0) ledger_.withdraw(-more);
   out.append(ledger_.lend(std::max<std::int64_t>(0, more), holder_.deadline_ns(), now_ns));
@@ -95,7 +99,7 @@ void RelayBucket::answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns
     case lease::Holder::Heard::tokens:
     case lease::Holder::Heard::denied:
       told_ = answer;
-      take_up(now_ns, out);
+      if (!holder_.restarts()) take_up(now_ns, out);
       serve_lookers(now_ns, out);
       if (heard == lease::Holder::Heard::denied) out.append(ledger_.say_empty(now_ns));
       break;

@@ -324,8 +324,9 @@ void Limiter::Impl::time_out(Part& part, Nanos now_ns, Stripe::Finished& finishe
     const std::shared_ptr<Waiter> waiter = std::move(waiters.begin()->second);
     waiters.erase(waiters.begin());
     if (waiter->entry == nullptr) continue;
+    const bool relayed = part.stripe.health_of(*waiter->entry).upstream_us != 0;
     const Nanos end_ns = add_saturating(waiter->since_ns, wait_ns(part.stripe, *waiter->entry));
-    if (end_ns > now_ns) {
+    if (relayed && end_ns > now_ns) {
       waiter->deadline_ns = end_ns;
       waiters.emplace(end_ns, waiter);
       continue;

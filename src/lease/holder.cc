@@ -246,16 +246,22 @@ Holder::Heard Holder::on_answer(const LeaseAnswer& answer, const LeaseTerms& ter
   const bool used = !open_ && !parked_ && !WEIR_MUTANT(answer_used_twice);
   if (answer.sequence != sequence_ || used) return Heard::ignored;
   pending_ = false;
+  // What a relay had lent on under this incarnation is forgotten: it does not go on with it.
+  const bool forgotten = lends_ && restart_;
   switch (answer.status) {
     case LeaseStatus::granted:
       if (answer.granted < 0) return Heard::ignored;
+      if (forgotten) {
+        open_ = parked_ = false;
+        return Heard::ignored;
+      }
       open_ = parked_ = restart_ = false;
       retry_at_ns_ = 0;
       learn(answer, terms, now_ns);
       return Heard::tokens;
     case LeaseStatus::empty: {
       open_ = false;
-      parked_ = answer.retry_ns >= 0;
+      parked_ = answer.retry_ns >= 0 && !forgotten;
       learn(answer, terms, now_ns);
       const Nanos again_ns =
           answer.retry_ns < 0 ? kForever : add_saturating(now_ns, answer.retry_ns);

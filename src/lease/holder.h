@@ -156,6 +156,8 @@ class Holder {
   /// asked.
   bool empty() const { return held_ == 0 && !open_ && !unreported(); }
   std::uint64_t incarnation() const { return incarnation_; }
+  /// Its next request begins a new incarnation.
+  bool restarts() const { return restart_; }
   /// Who lent what is held: the incarnation of a relay; 0: the owner, or nobody yet (F3).
   std::uint64_t grantor() const { return grantor_; }
 

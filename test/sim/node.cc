@@ -94,10 +94,7 @@ void Node::boot() {
                                                       [this] { schedule_collect(0); });
     process.limiter->set_policy(shared_.policy);
   }
-  if (settings_.owner) {
-    boot_owner();
-    boot_relay();
-  }
+  if (settings_.owner) boot_owner();
   shared_.world.log(settings_.name + " boots");
 }
 
@@ -291,7 +288,7 @@ RegisterId Node::register_for(const BucketKey& key) const {
 void Node::receive_request(const LeaseRequest& request) {
   if (!process_ || !process_->host) return;
   if (request.hop == LeaseHop::to_relay) {
-    step_relay(regions::Relay::Requested{request});
+    relay_request(request);
     return;
   }
   ownership::Host::Effects effects;

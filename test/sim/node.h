@@ -162,7 +162,7 @@ class Node {
 
   // node_relay.cc
   edge::Router::Places places(const RegisterId& reg, bool relays) const;
-  void boot_relay();
+  void relay_request(const LeaseRequest& request);
   void relay_answer(const LeaseAnswer& answer, const std::string& from);
   void step_relay(const regions::Relay::Event& event);
   void schedule_relay();

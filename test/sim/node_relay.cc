@@ -17,14 +17,19 @@ edge::Router::Places Node::places(const RegisterId& reg, bool relays) const {
   return places;
 }
 
-void Node::boot_relay() {
-  regions::RelayConfig config;
-  config.node = settings_.name;
-  config.terms = shared_.terms;
-  config.suspicion_ns = shared_.seat.suspicion_ns;
-  process_->relay = std::make_unique<regions::Relay>(config, shared_.world.random.next());
-  process_->upstream =
-      std::make_unique<edge::Router>([this](const RegisterId& reg) { return places(reg, false); });
+/// The relay is there from the first request: where there are none, nothing is drawn for it, and a
+/// seed means what it did before there were relays.
+void Node::relay_request(const LeaseRequest& request) {
+  if (!process_->relay) {
+    regions::RelayConfig config;
+    config.node = settings_.name;
+    config.terms = shared_.terms;
+    config.suspicion_ns = shared_.seat.suspicion_ns;
+    process_->relay = std::make_unique<regions::Relay>(config, shared_.world.random.next());
+    process_->upstream = std::make_unique<edge::Router>(
+        [this](const RegisterId& reg) { return places(reg, false); });
+  }
+  step_relay(regions::Relay::Requested{request});
 }
 
 void Node::relay_answer(const LeaseAnswer& answer, const std::string& from) {

@@ -94,6 +94,7 @@ class RelayTest : public testing::Test {
     answer.ttl_ns = status == LeaseStatus::granted ? kTerms.ttl_ns : 0;
     answer.retry_ns = retry_ns;
     answer.capacity = 100;
+    answer.window_left_ns = std::max<Nanos>(0, window_end_ns_ - now_ns_);
     answer.hop = LeaseHop::from_relay;
     step(Relay::Answered{answer});
   }
@@ -132,6 +133,7 @@ class RelayTest : public testing::Test {
   Nanos now_ns_ = 1000 * kSecond;
   std::optional<Relay> relay_;
   std::optional<lease::Ledger> owner_;
+  Nanos window_end_ns_ = 0;      ///< of the limit; 0: it has none
   std::int64_t rate_per_s_ = 0;  ///< of each edge: no demand that lasts
   std::map<std::string, std::uint64_t> sequences_;
   std::vector<LeaseAnswer> below_;
@@ -342,6 +344,46 @@ TEST_F(RelayTest, LeavingReturnsItsOwnLevelOnly) {
   pass(kSecond);
   EXPECT_EQ(last_above().held, 3);
   EXPECT_EQ(last_above().want, 0);
+}
+
+/// The holder had heard nothing under its new incarnation yet when the old window ended, and kept
+/// it; the grantor began another, so that the next request forgot what was lent on.
+TEST_F(RelayTest, AWindowThatEndsWhileANewIncarnationAsksChangesNeither) {
+  window_end_ns_ = now_ns_ + 5 * kRoundTripNs;
+  ask("a", {.want = 3, .need = 3});
+  answer(LeaseStatus::granted, 10);
+  ask("b", {.want = 60, .need = 60});
+  answer(LeaseStatus::unknown);
+  pass(window_end_ns_ - now_ns_ - kRoundTripNs / 2);
+  ask("c", {.want = 5, .need = 5});
+  window_end_ns_ += kMinute;
+  answer(LeaseStatus::granted, 70);
+  EXPECT_EQ(view().grantor, last_above().lessee.incarnation);
+  EXPECT_GT(view().outstanding, 0);
+  const std::int64_t outstanding = view().outstanding;
+  ask("d", {.want = 60, .need = 60});
+  EXPECT_EQ(last_above().held, outstanding) << "it stands for what is lent on";
+  EXPECT_EQ(view().outstanding, outstanding);
+}
+
+/// A grant that was asked for before the window ended would go on with an incarnation whose
+/// sub-leases are forgotten.
+TEST_F(RelayTest, AGrantOfTheWindowBeforeIsNotLentOn) {
+  window_end_ns_ = now_ns_ + kSecond;
+  ask("a", {.want = 3, .need = 3});
+  answer(LeaseStatus::granted, 3);
+  pass(window_end_ns_ - now_ns_ - kRoundTripNs / 2);
+  ask("b", {.want = 5, .need = 5});
+  const std::uint64_t before = last_above().lessee.incarnation;
+  window_end_ns_ += kMinute;
+  answer(LeaseStatus::granted, 5);
+  EXPECT_NE(told("b").status, LeaseStatus::granted);
+  EXPECT_NE(last_above().lessee.incarnation, before);
+  EXPECT_EQ(last_above().held, 0);
+  EXPECT_EQ(last_above().spent_total, 0);
+  answer(LeaseStatus::granted, 5);
+  EXPECT_EQ(told("b").granted, 5);
+  EXPECT_EQ(view().grantor, last_above().lessee.incarnation);
 }
 
 TEST_F(RelayTest, WhoLeavesSendsEdgesOnAndSaysWhenAllIsBack) {
