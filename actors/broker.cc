@@ -28,22 +28,14 @@ struct Broker {
       if (const auto key = decode_bucket_key(request.bucket)) {
         request.reg = shape->placement().register_for(key->scope, key->region, key->customer);
       }
-      const std::string& node = router->target(request.reg, now_ns);
-      if (!node.empty()) by_node[node].push_back(std::move(request));
+      const edge::Router::Target& to = router->target(request.reg, now_ns);
+      request.hop = to.hop;
+      if (!to.node.empty()) by_node[to.node].push_back(std::move(request));
     }
-    for (auto& [node, group] : by_node) dispatch(node, std::move(group));
+    for (auto& [node, group] : by_node) route(self, *context.links, node, std::move(group));
     if (const auto lost = tally.take_unanswered(now_ns)) counter("unanswered").add(lost);
     finish_drain(now_ns);
     timer.arm(self, drain ? std::min(next_ns, drain->deadline_ns) : next_ns, now_ns);
-  }
-
-  void dispatch(std::string node, std::vector<LeaseRequest> group) {
-    const Links& links = *context.links;
-    if (node == links.node) {
-      if (links.replication) self->send(links.replication, Requests{std::move(group)});
-    } else if (links.courier) {
-      self->send(links.courier, RequestsFor{std::move(node), std::move(group)});
-    }
   }
 
   void answer(const LeaseAnswer& what, const std::string& from) {
@@ -52,18 +44,13 @@ struct Broker {
     if (!key) return;
     const Nanos now_ns = context.clock->boot_ns();
     const RegisterId reg = shape->placement().register_for(key->scope, key->region, key->customer);
-    if (what.status == LeaseStatus::not_owner) {
-      if (router->redirected(reg, from, what.owner_hint, now_ns)) {
-        context.limiter->ask_again_now(what);
-      }
-    } else {
-      router->heard(reg, from, now_ns);
-      found_owner(reg, from);
-    }
+    const bool again = router->learn(reg, from, what, now_ns);
+    if (what.status != LeaseStatus::not_owner) found_owner(reg, from);
+    if (again) context.limiter->ask_again_now(what);
     context.limiter->on_answer(what);
   }
 
-  /// Waits are measured in round trips to whoever owns the register now (I1).
+  /// Waits are measured in round trips to whoever owns the register now, or to its relay (I1).
   void found_owner(const RegisterId& reg, const std::string& node) {
     const auto [owner, is_new] = owners.try_emplace(reg, node);
     if (!is_new && owner->second == node) return;
@@ -87,35 +74,37 @@ struct Broker {
     const Nanos change_ns = std::abs(peer.round_trip_ns - told_ns);
     if (change_ns < kNotableRoundTripNs || change_ns < told_ns / 4) return;
     told_ns = peer.round_trip_ns;
-    for (const RegisterId& reg : registers) {
+    for (const auto& [reg, first] : registers) {
       const auto owner = owners.find(reg);
-      const auto& replicas = shape->placement().replicas(reg);
-      const bool theirs = owner != owners.end()
-                              ? owner->second == peer.node
-                              : !replicas.empty() && replicas.front() == peer.node;
-      if (theirs) context.limiter->set_round_trip(reg, told_ns);
+      const std::string& asked = owner != owners.end() ? owner->second : first;
+      if (asked == peer.node) context.limiter->set_round_trip(reg, told_ns);
     }
   }
 
   /// Other replica sets: guesses start anew. The registers are those that this edge may ask.
   void follow(std::shared_ptr<const Shape> changed) {
     shape = std::move(changed);
-    const auto replicas = [kept = shape](const RegisterId& reg) -> const std::vector<std::string>& {
-      return kept->placement().replicas(reg);
+    const auto places = [kept = shape, region = context.region](const RegisterId& reg) {
+      const regions::Placement& placement = kept->placement();
+      return edge::Router::Places{&placement.replicas(reg), placement.relays(reg, region),
+                                  placement.home(reg) != region};
     };
     if (router) {
-      router->reset(replicas);
+      router->reset(places);
     } else {
-      router.emplace(replicas);
+      router.emplace(places);
     }
     registers.clear();
+    const auto may_ask = [this](const RegisterId& reg) {
+      registers.emplace_back(reg, router->guess(reg));
+    };
     for (std::uint32_t slot = 0; slot < kSlotCount; ++slot) {
       const auto number = static_cast<Slot>(slot);
-      registers.push_back({RegisterId::Kind::global, {}, number});
-      registers.push_back({RegisterId::Kind::region, context.region, number});
+      may_ask({RegisterId::Kind::global, {}, number});
+      may_ask({RegisterId::Kind::region, context.region, number});
     }
     for (const auto& [customer, region] : shape->view->topology().pins) {
-      registers.push_back({RegisterId::Kind::pin, region, slot_of(customer)});
+      may_ask({RegisterId::Kind::pin, region, slot_of(customer)});
     }
   }
 
@@ -128,8 +117,8 @@ struct Broker {
   void finish_drain(Nanos now_ns) {
     if (!drain || !(context.limiter->all_returned() || now_ns >= drain->deadline_ns)) return;
     DrainOrder order = *std::exchange(drain, std::nullopt);
-    if (!context.links->replication) return order.done();
-    self->send(context.links->replication, std::move(order));
+    if (!context.links->relay) return order.done();
+    self->send(context.links->relay, std::move(order));
   }
 
   BrokerActor::pointer self;
@@ -138,8 +127,9 @@ struct Broker {
   RequestTally tally;
   std::optional<edge::Router> router;
   std::shared_ptr<const Shape> shape;
-  std::vector<RegisterId> registers;         ///< whose round trip this edge may want to know
-  std::map<RegisterId, std::string> owners;  ///< who spoke last as such
+  /// Whose round trip this edge may want to know, with the node that it would ask first.
+  std::vector<std::pair<RegisterId, std::string>> registers;
+  std::map<RegisterId, std::string> owners;                          ///< who spoke last as such
   std::map<std::string, telemetry::Counter*, std::less<>> counters;  ///< by result
   std::map<std::string, Nanos> round_trips;                          ///< as told to the limiter
   std::optional<DrainOrder> drain;

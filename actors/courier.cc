@@ -102,12 +102,8 @@ struct Courier {
         learn_shape(envelope.register_messages);
       }
     }
-    if (links.replication && !envelope.lease_requests.empty()) {
-      self->send(links.replication, Requests{std::move(envelope.lease_requests)});
-    }
-    if (links.broker && !envelope.lease_answers.empty()) {
-      self->send(links.broker, Answers{envelope.from, std::move(envelope.lease_answers)});
-    }
+    route(self, links, Requests{std::move(envelope.lease_requests)});
+    route(self, links, Answers{envelope.from, std::move(envelope.lease_answers)});
     if (links.replication) {
       for (codec::OwnerQuery& query : envelope.owner_queries) {
         self->send(links.replication, Asked{envelope.from, std::move(query)});
@@ -171,8 +167,9 @@ struct Courier {
   }
 
   void tell_round_trip(const PeerState& peer) {
-    if (!context.links->broker || !peer.owner || peer.round_trip_ns == 0) return;
-    self->send(context.links->broker, PeerNews{peer});
+    if (!peer.owner || peer.round_trip_ns == 0) return;
+    if (context.links->broker) self->send(context.links->broker, PeerNews{peer});
+    if (context.links->relay) self->send(context.links->relay, PeerNews{peer});
   }
 
   void link(const Link& changed) {

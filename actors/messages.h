@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -184,6 +185,11 @@ using BrokerActor =
                      caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
                      caf::reacts_to<EdgesAtom, std::uint32_t>, caf::reacts_to<PeerNews>,
                      caf::reacts_to<ShapeNews>, caf::reacts_to<DrainOrder>>;
+/// Between the edges near it and the owners.
+using RelayActor =
+    caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
+                     caf::reacts_to<PeerNews>, caf::reacts_to<ShapeNews>, caf::reacts_to<Book>,
+                     caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<DrainOrder>>;
 /// Between this node's actors and its peers.
 using CourierActor =
     caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<RegistersFor>,
@@ -208,19 +214,60 @@ struct Links {
   ClerkActor clerk;
   ReplicationActor replication;
   BrokerActor broker;
+  RelayActor relay;
   CourierActor courier;
   HeraldActor herald;
   DeskActor desk;
 };
 using SharedLinks = std::shared_ptr<const Links>;
 
-/// Sends an answer towards its lessee.
+/// Sends an answer towards its lessee: an edge, or a relay.
 template <typename Self>
 void route(Self* self, const Links& links, LeaseAnswer answer) {
-  if (answer.lessee.node == links.node) {
-    if (links.broker) self->send(links.broker, std::move(answer));
+  if (answer.lessee.node != links.node) {
+    if (links.courier) self->send(links.courier, std::move(answer));
+  } else if (answer.hop == LeaseHop::from_relay) {
+    if (links.relay) self->send(links.relay, std::move(answer));
+  } else if (links.broker) {
+    self->send(links.broker, std::move(answer));
+  }
+}
+
+/// Sends answers of another node to the edge and the relay of this one.
+template <typename Self>
+void route(Self* self, const Links& links, Answers answers) {
+  auto& all = answers.all;
+  const auto relays = std::stable_partition(all.begin(), all.end(), [](const LeaseAnswer& answer) {
+    return answer.hop != LeaseHop::from_relay;
+  });
+  Answers theirs{answers.from,
+                 {std::make_move_iterator(relays), std::make_move_iterator(all.end())}};
+  all.erase(relays, all.end());
+  if (links.relay && !theirs.all.empty()) self->send(links.relay, std::move(theirs));
+  if (links.broker && !all.empty()) self->send(links.broker, std::move(answers));
+}
+
+/// Sends requests to this node's owners and to its relay, to each what is for it.
+template <typename Self>
+void route(Self* self, const Links& links, Requests requests) {
+  auto& all = requests.all;
+  const auto relays = std::stable_partition(
+      all.begin(), all.end(),
+      [](const LeaseRequest& request) { return request.hop != LeaseHop::to_relay; });
+  Requests theirs{{std::make_move_iterator(relays), std::make_move_iterator(all.end())}};
+  all.erase(relays, all.end());
+  if (links.relay && !theirs.all.empty()) self->send(links.relay, std::move(theirs));
+  if (links.replication && !all.empty()) self->send(links.replication, std::move(requests));
+}
+
+/// Sends requests to a node, which may be this one.
+template <typename Self>
+void route(Self* self, const Links& links, const std::string& node,
+           std::vector<LeaseRequest> requests) {
+  if (node == links.node) {
+    route(self, links, Requests{std::move(requests)});
   } else if (links.courier) {
-    self->send(links.courier, std::move(answer));
+    self->send(links.courier, RequestsFor{node, std::move(requests)});
   }
 }
 

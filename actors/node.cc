@@ -14,6 +14,7 @@
 #include "actors/desk.h"
 #include "actors/herald.h"
 #include "actors/messages.h"
+#include "actors/relay.h"
 #include "actors/replication.h"
 #include "actors/store_writer.h"
 #include "regions/placement.h"
@@ -69,6 +70,7 @@ struct Node::Impl {
   Status start(Book book);
   void stop();
   Status start_owning(const Book& book);
+  void start_relay();
   Status open_transport();
   void start_herald();
   std::vector<TopologyNode> dials() const;
@@ -85,6 +87,7 @@ struct Node::Impl {
   const bool networked;
   SystemConfig system_config;
   const std::shared_ptr<OwnershipBoard> ownership = std::make_shared<OwnershipBoard>();
+  const std::shared_ptr<RelayBoard> relay = std::make_shared<RelayBoard>();
   const std::shared_ptr<WakeFlag> wake = std::make_shared<WakeFlag>(false);
   const std::shared_ptr<PeerBoard> board = std::make_shared<PeerBoard>();
   const std::shared_ptr<PolicyBoard> policies = std::make_shared<PolicyBoard>();
@@ -163,6 +166,7 @@ Status Node::Impl::start(Book book) {
   links->desk = spawn_desk(system, links, shape);
   if (config.owner) {
     if (const Status owning = start_owning(book); !owning) return owning;
+    start_relay();
   }
   if (config.edge) {
     links->broker = spawn_broker(
@@ -211,6 +215,19 @@ Status Node::Impl::start_owning(const Book& book) {
   context.chaos = config.chaos;
   links->replication = spawn_replication(system, std::move(context), book);
   return {};
+}
+
+void Node::Impl::start_relay() {
+  RelayContext context;
+  context.config.node = config.name;
+  context.config.terms = config.terms;
+  context.seed = world.seeds->next_seed();
+  context.clock = world.clock;
+  context.metrics = world.metrics;
+  context.shape = shape;
+  context.board = relay;
+  context.links = links;
+  links->relay = spawn_relay(system, context);
 }
 
 Status Node::Impl::open_transport() {
@@ -269,6 +286,7 @@ void Node::Impl::stop() {
     waiter->send(links->replication, StopAtom::value);
     waiter->wait_for(links->replication);
   }
+  end(links->relay);
   end(links->broker);
   end(links->writer);
   end(links->clerk);
@@ -276,6 +294,7 @@ void Node::Impl::stop() {
   links->courier = nullptr;
   links->herald = nullptr;
   links->replication = nullptr;
+  links->relay = nullptr;
   links->broker = nullptr;
   links->writer = nullptr;
   links->clerk = nullptr;
@@ -286,6 +305,10 @@ void Node::Impl::collect_metrics(telemetry::MetricSink& sink) const {
   using telemetry::metric::kOwnersDormant;
   const std::uint64_t active = ownership->owners_active;
   sink.gauge(kOwnersActive.name, kOwnersActive.help, {}, static_cast<double>(active));
+  if (config.owner) {
+    using telemetry::metric::kRelayBuckets;
+    sink.gauge(kRelayBuckets.name, kRelayBuckets.help, {}, static_cast<double>(relay->buckets));
+  }
   if (world.store == nullptr) return;
   const std::uint64_t records = world.store->approximate_records();
   sink.gauge(kOwnersDormant.name, kOwnersDormant.help, {},
@@ -312,6 +335,7 @@ void Node::wake_broker() {
 void Node::set_book(std::shared_ptr<const ownership::LimitBook> book) {
   if (!impl_->links->replication) return;
   caf::anon_send(impl_->links->replication, Book(book));
+  caf::anon_send(impl_->links->relay, Book(book));
   caf::anon_send(impl_->links->clerk, Book(std::move(book)));
 }
 
@@ -364,6 +388,7 @@ Node::State Node::state() const {
   state.peers = std::move(posted.peers);
   state.live_edges = posted.live_edges;
   state.owners_active = impl_->ownership->owners_active;
+  state.relay_buckets = impl_->relay->buckets;
   state.cluster_port = impl_->transport == nullptr ? 0 : impl_->transport->port();
   state.slots_owned = impl_->ownership->slots_owned;
   state.registers_incomplete = impl_->ownership->registers_incomplete;
@@ -384,7 +409,7 @@ void Node::drain(Nanos deadline_ns, std::function<void()> done) {
   const Links& links = *impl_->links;
   DrainOrder order{deadline_ns, std::move(done)};
   if (links.broker) return caf::anon_send(links.broker, std::move(order));
-  if (links.replication) return caf::anon_send(links.replication, std::move(order));
+  if (links.relay) return caf::anon_send(links.relay, std::move(order));
   order.done();
 }
 

@@ -2,6 +2,7 @@
 //
 //   edge::Limiter <-> broker <-- transport --> replication <-> owner (one per customer)
 //                        \------ (same node) -----/    \-> store writer; replicas of other nodes
+//   a region's edges <-> relay <-- transport --> owners elsewhere
 //
 // Thread rule: every method may be called from any thread; callbacks run on an actor's thread and
 // must not block.
@@ -143,6 +144,7 @@ class Node {
     std::uint32_t slots_owned = 0;           ///< of the global registers
     std::uint32_t registers_incomplete = 0;  ///< owned here, but some replica does not vote
     std::uint32_t registers_unmarked = 0;    ///< stored here, not moved to the version under way
+    std::uint64_t relay_buckets = 0;         ///< that the relay here lends of
     std::uint64_t takeovers = 0;             ///< registers taken after another node had owned them
     bool store_failed = false;  ///< a write failed: this node owns nothing any more (C5)
     std::uint16_t cluster_port = 0;

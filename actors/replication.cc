@@ -86,12 +86,7 @@ struct Replication {
     // An edge with another topology asks for another register: its answer comes with ours.
     const auto shape = context.shape->read();
     if (shape->placement().register_for(key->scope, key->region, key->customer) != request.reg) {
-      LeaseAnswer answer;
-      answer.bucket = request.bucket;
-      answer.lessee = request.lessee;
-      answer.sequence = request.sequence;
-      answer.status = LeaseStatus::not_owner;
-      return route(self, links(), std::move(answer));
+      return route(self, links(), answer_to(request, LeaseStatus::not_owner));
     }
     step([&](Host::Effects& did) { host->lease_request(request, now(), did); });
   }
@@ -129,6 +124,7 @@ struct Replication {
     context.shape->post(shape);
     registers = host->view().registers(context.host.self);
     if (links().broker) self->send(links().broker, ShapeNews(shape));
+    if (links().relay) self->send(links().relay, ShapeNews(shape));
     if (links().courier) self->send(links().courier, ShapeNews(shape));
     context.log->info("topology", {{"version", state.finished.version},
                                    {"under_way", state.next ? state.next->version : 0},

@@ -172,6 +172,12 @@ RegisterId Placement::register_for(Scope scope, std::string_view region,
   return register_of(scope, region, customer);
 }
 
+const std::vector<std::string>* Placement::relays(const RegisterId& reg,
+                                                  std::string_view region) const {
+  const auto found = regions_.find(region);
+  return found == regions_.end() ? nullptr : &found->second[reg.slot % kSlotCount].nodes;
+}
+
 const std::string& Placement::home(const RegisterId& reg) const { return set_of(reg).home; }
 
 const Placement::Set& Placement::set_of(const RegisterId& reg) const {

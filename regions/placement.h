@@ -57,6 +57,10 @@ class Placement {
   /// move limits of scope global only: a region's limits stay with the region.
   RegisterId register_for(Scope scope, std::string_view region, std::string_view customer) const;
 
+  /// The nodes whose relays serve the edges of `region` (PROTOCOL F), in rank order: its owner
+  /// nodes for that slot. Null: the region has none, its edges lease directly.
+  const std::vector<std::string>* relays(const RegisterId& reg, std::string_view region) const;
+
   /// The region of the node that should own: for region and pin registers the named one, if it has
   /// owner nodes.
   const std::string& home(const RegisterId& reg) const;

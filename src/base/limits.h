@@ -30,6 +30,8 @@ inline constexpr std::size_t kMaxCheckBodyBytes = 64 * 1024;
 inline constexpr std::size_t kMaxBatchBodyBytes = 1024 * 1024;
 /// Most lessees of one ledger record (PROTOCOL D9). A further one is answered `crowded`.
 inline constexpr std::size_t kMaxLesseesPerRecord = 64;
+/// Of these, places that edges leave to relays (PROTOCOL D9). A further edge is answered `crowded`.
+inline constexpr std::size_t kRelayPlacesPerRecord = 8;
 /// Slots that customers hash to (PROTOCOL A1). For ever.
 inline constexpr std::uint32_t kSlotCount = 4096;
 

@@ -64,6 +64,10 @@ enum class Mutant : std::uint8_t {
   window_redefined,
   lease_outlives_window,
   suspicion_hasty,
+  relay_reports_own_level,
+  relay_outlives_backing,
+  relay_counters_survive,
+  relay_pending_denies,
 };
 
 struct MutantInfo {
@@ -121,6 +125,10 @@ inline constexpr auto kMutants = std::to_array<MutantInfo>({
     {Mutant::window_redefined, "window-redefined", "H1"},
     {Mutant::lease_outlives_window, "lease-outlives-window", "H2"},
     {Mutant::suspicion_hasty, "suspicion-hasty", "I2"},
+    {Mutant::relay_reports_own_level, "relay-reports-own-level", "F1"},
+    {Mutant::relay_outlives_backing, "relay-outlives-backing", "F2"},
+    {Mutant::relay_counters_survive, "relay-counters-survive", "D2, F3"},
+    {Mutant::relay_pending_denies, "relay-pending-denies", "F4"},
 });
 
 static_assert(kMutants.size() <= 64, "broken_rules has one bit for each");

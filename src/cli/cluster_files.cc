@@ -17,7 +17,7 @@ constexpr int kOwnersWanted = 3;
 
 }  // namespace
 
-Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, bool spread) {
+Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, bool spread, int relays) {
   if (regions < 1 || regions > kMaxLocalRegions) {
     return failure(ErrorCode::invalid_argument, "--regions",
                    "must be 1 to " + std::to_string(kMaxLocalRegions));
@@ -43,7 +43,7 @@ Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, bool spread) {
       node.region = kRegions[static_cast<std::size_t>(r)];
       node.name = node.region + "-" + std::to_string(i + 1);
       node.zone = kZones[static_cast<std::size_t>(i) % kZones.size()];
-      node.owner = spread || r == 0 || here >= kOwnersWanted;
+      node.owner = spread || r == 0 || (relays > 0 ? i < relays : here >= kOwnersWanted);
       planned.push_back(std::move(node));
     }
     left -= here;
@@ -94,10 +94,13 @@ std::string delay_line(const std::string& region, const std::vector<RegionLatenc
 }
 
 std::string topology_yaml(const std::vector<LocalNode>& nodes, bool spread) {
-  const auto first = std::count_if(nodes.begin(), nodes.end(), [&](const LocalNode& node) {
-    return node.owner && node.region == nodes.front().region;
-  });
-  const int replicas = spread || first >= kOwnersWanted ? kOwnersWanted : 1;
+  const auto owners_of = [&](const std::string& region) {
+    return std::count_if(nodes.begin(), nodes.end(), [&](const LocalNode& node) {
+      return node.owner && node.region == region;
+    });
+  };
+  const bool replicated = spread || owners_of(nodes.front().region) >= kOwnersWanted;
+  const int replicas = replicated ? kOwnersWanted : 1;
   std::string text = "version: 1\nreplicas: {count: " + std::to_string(replicas) +
                      ", place: " + (spread ? "spread" : "region") + "}\nregions:\n";
   std::string region;
@@ -105,7 +108,8 @@ std::string topology_yaml(const std::vector<LocalNode>& nodes, bool spread) {
     if (!node.owner) continue;
     if (node.region != region) {
       region = node.region;
-      text += "  " + region + ":\n    weight: 1\n    nodes:\n";
+      const char* weight = !spread && owners_of(region) < replicas ? "0" : "1";
+      text += "  " + region + ":\n    weight: " + weight + "\n    nodes:\n";
     }
     text += "      - {name: " + node.name + ", zone: " + node.zone +
             ", cluster: " + yaml_quoted(to_string(node.cluster)) + "}\n";

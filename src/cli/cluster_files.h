@@ -34,8 +34,11 @@ struct LocalNode {
 
 /// Names, regions, zones and roles of `nodes` nodes in `regions` regions. The first region gets
 /// three owner nodes when it can; another region owns when it has three nodes too, else its nodes
-/// are edges. `spread`: at least three regions share the nodes evenly, and all of them own.
-Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, bool spread = false);
+/// are edges. `spread`: at least three regions share the nodes evenly, and all of them own. With
+/// `relays`, so many nodes of each other region own, for its relays, and it is no home when they
+/// are fewer than three.
+Result<std::vector<LocalNode>> plan_nodes(int regions, int nodes, bool spread = false,
+                                          int relays = 0);
 
 /// topology.yaml of these nodes. `spread`: each region's replicas are one in each of three regions.
 std::string topology_yaml(const std::vector<LocalNode>& nodes, bool spread);

@@ -141,7 +141,7 @@ std::optional<std::size_t> LocalCluster::index_of(std::string_view name) const {
 }
 
 Status LocalCluster::prepare() {
-  auto planned = plan_nodes(shape_.regions, shape_.nodes, shape_.spread);
+  auto planned = plan_nodes(shape_.regions, shape_.nodes, shape_.spread, shape_.relays);
   if (!planned) return tl::unexpected(std::move(planned).error());
   nodes_ = *std::move(planned);
   for (const RegionLatency& latency : shape_.latencies) {

@@ -30,6 +30,7 @@ inline constexpr Nanos kClusterStopNs = 12 * kSecond;
 struct ClusterShape {
   int regions = 2;
   int nodes = 5;
+  int relays = 0;          ///< see plan_nodes
   std::string policy;      ///< path; empty: a sample is written into the folder
   std::string data;        ///< folder, made when absent; empty: a temporary one
   std::string executable;  ///< the `weir` program; empty: the running one

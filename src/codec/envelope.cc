@@ -42,6 +42,9 @@ void fill(const LeaseRequest& from, v1::LeaseRequest& to) {
   to.set_rate_per_s(from.rate_per_s);
   to.set_strict(from.strict);
   to.set_policy_version(from.policy_version);
+  to.set_hop(static_cast<std::uint32_t>(from.hop));
+  to.set_grantor(from.grantor);
+  if (from.weight > 1) to.set_weight(from.weight);
 }
 
 void fill(const LeaseAnswer& from, v1::LeaseAnswer& to) {
@@ -61,6 +64,10 @@ void fill(const LeaseAnswer& from, v1::LeaseAnswer& to) {
   fill(from.epoch, *to.mutable_epoch());
   to.set_owner_hint(from.owner_hint);
   to.set_window_left_ns(from.window_left_ns);
+  to.set_hop(static_cast<std::uint32_t>(from.hop));
+  to.set_grantor(from.grantor);
+  to.set_upstream_round_trip_ns(from.upstream_round_trip_ns);
+  to.set_age_ns(from.age_ns);
 }
 
 void fill(const OwnerQuery& from, v1::OwnerQuery& to) {
@@ -218,7 +225,10 @@ LeaseRequest take(v1::LeaseRequest& from) {
           from.need(),
           from.rate_per_s(),
           from.strict(),
-          from.policy_version()};
+          from.policy_version(),
+          static_cast<LeaseHop>(from.hop()),
+          from.grantor(),
+          std::max<std::uint32_t>(1, from.weight())};
 }
 
 LeaseAnswer take(v1::LeaseAnswer& from) {
@@ -236,7 +246,11 @@ LeaseAnswer take(v1::LeaseAnswer& from) {
           from.policy_version(),
           take(*from.mutable_epoch()),
           std::move(*from.mutable_owner_hint()),
-          from.window_left_ns()};
+          from.window_left_ns(),
+          static_cast<LeaseHop>(from.hop()),
+          from.grantor(),
+          from.upstream_round_trip_ns(),
+          from.age_ns()};
 }
 
 OwnerQuery take(v1::OwnerQuery& from) {

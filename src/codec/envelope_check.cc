@@ -22,11 +22,17 @@ Status check_not_negative(std::initializer_list<std::pair<const char*, std::int6
   return {};
 }
 
+Status check_hop(std::uint32_t hop) {
+  if (hop > static_cast<std::uint32_t>(LeaseHop::from_relay)) return corrupt("hop", "is unknown");
+  return {};
+}
+
 Status check(const v1::LeaseRequest& request) {
   if (auto status = check(request.reg()); !status) return status;
   if (auto status = check_bucket(request.bucket()); !status) return status;
   if (auto status = check_name("lessee_node", request.lessee_node()); !status) return status;
   if (request.sequence() == 0) return corrupt("sequence", "must be at least 1");
+  if (auto status = check_hop(request.hop()); !status) return status;
   return check_not_negative({{"held", request.held()},
                              {"spent_total", request.spent_total()},
                              {"given_back", request.given_back()},
@@ -42,6 +48,7 @@ Status check(const v1::LeaseAnswer& answer) {
       answer.status() > static_cast<std::uint32_t>(LeaseStatus::recall)) {
     return corrupt("status", "is unknown");
   }
+  if (auto status = check_hop(answer.hop()); !status) return status;
   if (answer.retry_ns() < -1) return corrupt("retry_ns", "must be -1 or more");
   if (auto status = check_name("owner_hint", answer.owner_hint(), true); !status) return status;
   if (auto status = check_name("epoch.node", answer.epoch().node(), true); !status) return status;
@@ -51,7 +58,9 @@ Status check(const v1::LeaseAnswer& answer) {
                              {"next_token_ns", answer.next_token_ns()},
                              {"outstanding", answer.outstanding()},
                              {"capacity", answer.capacity()},
-                             {"window_left_ns", answer.window_left_ns()}});
+                             {"window_left_ns", answer.window_left_ns()},
+                             {"upstream_round_trip_ns", answer.upstream_round_trip_ns()},
+                             {"age_ns", answer.age_ns()}});
 }
 
 Status check(const v1::OwnerQuery& query) {

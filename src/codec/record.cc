@@ -150,6 +150,7 @@ void fill(const StoredRecord& record, v1::LedgerRecord& stored) {
     out.set_spent_total(lessee.spent_total);
     out.set_given_back(lessee.given_back);
     out.set_ttl_remaining_ns(lessee.ttl_remaining_ns);
+    out.set_relay(lessee.relay);
   }
 }
 
@@ -191,7 +192,8 @@ StoredRecord take_record(std::string bucket, const v1::LedgerRecord& stored) {
                               lessee.outstanding(),
                               lessee.spent_total(),
                               lessee.given_back(),
-                              lessee.ttl_remaining_ns()});
+                              lessee.ttl_remaining_ns(),
+                              lessee.relay()});
   }
   return record;
 }

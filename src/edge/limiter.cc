@@ -33,6 +33,12 @@ void sweep(NodeBuckets& buckets, Nanos& swept_ns, LocalCounter::Now now) {
   shrink(buckets);
 }
 
+/// A round trip as it is kept: at most a minute.
+std::uint32_t to_us(Nanos span_ns) {
+  return static_cast<std::uint32_t>(
+      std::clamp<Nanos>(span_ns / kMicrosecond, 0, kMinute / kMicrosecond));
+}
+
 }  // namespace
 
 Limiter::Impl::Impl(LimiterConfig config, const Clock& clock, std::uint64_t seed,
@@ -147,6 +153,7 @@ lease::Holder::Demand Limiter::Impl::demand(Stripe& stripe, const Entry& entry, 
   const std::uint32_t round_trip_us =
       health.round_trip_us != 0 ? health.round_trip_us : health.node_round_trip_us;
   demand.round_trip_ns = round_trip_us * kMicrosecond;
+  demand.upstream_ns = health.upstream_us * kMicrosecond;
   demand.probe = health.silent_since_ns != 0 && !health.degraded;
   return demand;
 }
@@ -211,7 +218,8 @@ Result<bool> Limiter::Impl::decide(const Check& check, Decision& decision) {
 Nanos Limiter::Impl::wait_ns(const Stripe& stripe, const Entry& entry) const {
   const Health& health = stripe.health_of(entry);
   const Nanos round_trip_ns =
-      std::max(health.round_trip_us, health.node_round_trip_us) * kMicrosecond;
+      (std::max(health.round_trip_us, health.node_round_trip_us) + Nanos{health.upstream_us}) *
+      kMicrosecond;
   return std::max(config_.wait_ns, 2 * round_trip_ns);
 }
 
@@ -234,6 +242,7 @@ void Limiter::Impl::decide_later(const Check& check, Completion done) {
       for (const Entry* entry : evaluation.lacking()) {
         longest_ns = std::max(longest_ns, wait_ns(part.stripe, *entry));
       }
+      waiter->since_ns = now_ns;
       waiter->deadline_ns = add_saturating(now_ns, longest_ns);
       part.stripe.waiters.emplace(waiter->deadline_ns, waiter);
       waiting_count_.fetch_add(1, std::memory_order_relaxed);
@@ -306,7 +315,8 @@ void Limiter::Impl::run_queue(Part& part, Entry& entry, Nanos now_ns, Stripe::Fi
   }
 }
 
-/// Denies whoever has waited long enough (I1).
+/// Denies whoever has waited long enough (I1). Who waits for a relay that has asked the owner since
+/// waits for that round trip, too (F4).
 void Limiter::Impl::time_out(Part& part, Nanos now_ns, Stripe::Finished& finished) {
   auto& waiters = part.stripe.waiters;
   const Evaluation::Options options{.first = false, .from_queue = true, .last = true};
@@ -314,6 +324,13 @@ void Limiter::Impl::time_out(Part& part, Nanos now_ns, Stripe::Finished& finishe
     const std::shared_ptr<Waiter> waiter = std::move(waiters.begin()->second);
     waiters.erase(waiters.begin());
     if (waiter->entry == nullptr) continue;
+    const bool relayed = part.stripe.health_of(*waiter->entry).upstream_us != 0;
+    const Nanos end_ns = add_saturating(waiter->since_ns, wait_ns(part.stripe, *waiter->entry));
+    if (relayed && end_ns > now_ns) {
+      waiter->deadline_ns = end_ns;
+      waiters.emplace(end_ns, waiter);
+      continue;
+    }
     unpark(*waiter);
     waiting_count_.fetch_sub(1, std::memory_order_relaxed);
     Evaluation& evaluation = evaluation_of(part);
@@ -463,6 +480,7 @@ void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
     note_open(part.stripe, entry, was_open, now_ns);
     Health& health = part.stripe.health_of(entry);
     if (heard != lease::Holder::Heard::nobody) {
+      health.upstream_us = to_us(answer.upstream_round_trip_ns);
       health.silent_since_ns = health.open > 0 ? now_ns : 0;
       if (health.degraded) {
         health.degraded = false;
@@ -475,8 +493,7 @@ void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
       entry.look = entry.look && entry.holder.told_ns() == 0;
       // What takes longer is an outage, which says nothing of the way.
       const Nanos longest_ns = config_.suspicion_ns + health.node_round_trip_us * kMicrosecond;
-      const auto sample_us = static_cast<std::uint32_t>(std::clamp<Nanos>(
-          std::min(now_ns - sent_ns, longest_ns) / kMicrosecond, 1, kMinute / kMicrosecond));
+      const std::uint32_t sample_us = std::max(1U, to_us(std::min(now_ns - sent_ns, longest_ns)));
       health.round_trip_us =
           health.round_trip_us == 0 ? sample_us : health.round_trip_us / 8 * 7 + sample_us / 8;
     }
@@ -491,8 +508,7 @@ void Limiter::Impl::set_round_trip(const RegisterId& reg, Nanos round_trip_ns) {
   Stripe& stripe = parts_[reg.slot % kStripes].stripe;
   const std::lock_guard lock(stripe.mutex);
   const std::size_t kind = reg.kind == RegisterId::Kind::region ? 1 : 0;
-  stripe.health[kind][reg.slot / kStripes].node_round_trip_us = static_cast<std::uint32_t>(
-      std::clamp<Nanos>(round_trip_ns / kMicrosecond, 0, kMinute / kMicrosecond));
+  stripe.health[kind][reg.slot / kStripes].node_round_trip_us = to_us(round_trip_ns);
 }
 
 void Limiter::Impl::begin_return() {

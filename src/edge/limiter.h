@@ -61,7 +61,8 @@ struct LeaseView {
   std::string bucket;             ///< encoded BucketKey
   std::uint64_t incarnation = 0;  ///< of the holder
   std::int64_t held = 0;
-  Nanos deadline_ns = 0;  ///< boot clock; what is held then is gone
+  Nanos deadline_ns = 0;      ///< boot clock; what is held then is gone
+  std::uint64_t grantor = 0;  ///< incarnation of the relay that lent it; 0: the owner
 };
 
 /// A change of state that a person should hear of.

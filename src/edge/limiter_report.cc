@@ -104,7 +104,8 @@ std::vector<LeaseView> Limiter::Impl::leases() const {
     for (const auto& [key, entry] : part.stripe.entries) {
       const lease::Holder& holder = entry->holder;
       if (holder.held() == 0) continue;
-      result.push_back({key, holder.incarnation(), holder.held(), holder.deadline_ns()});
+      result.push_back(
+          {key, holder.incarnation(), holder.held(), holder.deadline_ns(), holder.grantor()});
     }
   }
   return result;

@@ -10,26 +10,66 @@ constexpr int kMaxRedirects = 4;
 
 }  // namespace
 
-void Router::next_in_rank(const RegisterId& reg, Route& route) const {
-  const std::vector<std::string>& nodes = replicas_(reg);
-  if (nodes.empty()) return;
-  const auto at = std::find(nodes.begin(), nodes.end(), route.node);
-  route.node = at == nodes.end() || at + 1 == nodes.end() ? nodes.front() : *(at + 1);
+/// Where the way begins.
+Router::First Router::first(const RegisterId& reg) const {
+  static const std::string nobody;
+  const Places places = places_(reg);
+  const bool relay = places.relays_first && places.relays != nullptr && !places.relays->empty();
+  const std::vector<std::string>& nodes = relay ? *places.relays : *places.replicas;
+  return {nodes.empty() ? nobody : nodes.front(), relay ? LeaseHop::to_relay : LeaseHop::direct};
 }
 
-const std::string& Router::target(const RegisterId& reg, Nanos now_ns) {
+void Router::begin(const RegisterId& reg, Route& route) const {
+  const First at = first(reg);
+  route = {};
+  route.to = {at.node, at.hop};
+}
+
+/// The relay after this one, the first after an owner. False: there is none.
+bool Router::next_relay(const Places& places, Route& route) const {
+  if (places.relays == nullptr || places.relays->empty()) return false;
+  const std::vector<std::string>& relays = *places.relays;
+  const bool at_relay = route.to.hop == LeaseHop::to_relay;
+  auto next = relays.begin();
+  if (at_relay) {
+    next = std::find(relays.begin(), relays.end(), route.to.node);
+    if (next != relays.end()) ++next;
+  }
+  if (next == relays.end()) return false;
+  route.to = {*next, LeaseHop::to_relay};
+  return true;
+}
+
+/// A relay that is silent is followed by the next one, the last by the owner; an owner by the next
+/// in its rank.
+void Router::next(const RegisterId& reg, Route& route, Nanos now_ns) const {
+  const Places places = places_(reg);
+  const std::vector<std::string>& nodes = *places.replicas;
+  if (route.to.hop == LeaseHop::to_relay) {
+    if (route.detour_ns == 0) route.detour_ns = std::max<Nanos>(1, now_ns);
+    if (next_relay(places, route)) return;
+    route.to = {nodes.empty() ? std::string() : nodes.front(), LeaseHop::direct};
+    return;
+  }
+  if (nodes.empty()) return;
+  const auto at = std::find(nodes.begin(), nodes.end(), route.to.node);
+  route.to.node = at == nodes.end() || at + 1 == nodes.end() ? nodes.front() : *(at + 1);
+}
+
+const Router::Target& Router::target(const RegisterId& reg, Nanos now_ns) {
   Route& route = routes_[reg];
-  if (route.node.empty()) next_in_rank(reg, route);
+  const bool over = route.detour_ns != 0 && now_ns - route.detour_ns >= kDetourNs;
+  if (route.to.node.empty() || over) begin(reg, route);
   if (route.silent_since_ns == 0) {
     route.silent_since_ns = now_ns;
   } else if (now_ns - route.silent_since_ns >= std::max(kRouteSilenceNs, 2 * slowest_ns_)
                                                    << route.silences) {
-    next_in_rank(reg, route);
+    next(reg, route, now_ns);
     route.silent_since_ns = now_ns;
     route.redirects = 0;
     route.silences = std::min(route.silences + 1, kMaxSilenceDoublings);
   }
-  return route.node;
+  return route.to;
 }
 
 void Router::answered(Route& route, Nanos now_ns) {
@@ -40,29 +80,67 @@ void Router::answered(Route& route, Nanos now_ns) {
   route.silences = 0;
 }
 
-void Router::heard(const RegisterId& reg, const std::string& from, Nanos now_ns) {
+void Router::heard(const RegisterId& reg, const std::string& from, LeaseHop hop, Nanos now_ns) {
   Route& route = routes_[reg];
+  // A late word of a way that has been left: the one taken now may be silent all the same.
+  const bool relayed = route.to.hop == LeaseHop::to_relay || hop == LeaseHop::to_relay;
+  if (relayed && (hop != route.to.hop || from != route.to.node)) return;
   answered(route, now_ns);
-  route.node = from;
+  route.to.node = from;
   route.redirects = 0;
 }
 
-bool Router::redirected(const RegisterId& reg, const std::string& from, const std::string& hint,
-                        Nanos now_ns) {
+bool Router::redirected(const RegisterId& reg, const std::string& from, LeaseHop hop,
+                        const std::string& hint, Nanos now_ns) {
   Route& route = routes_[reg];
   // Another bucket's answer has changed the route already.
-  if (route.node != from) return true;
+  if (route.to.node != from || route.to.hop != hop) return true;
   answered(route, now_ns);
+  if (hop == LeaseHop::to_relay) {
+    next(reg, route, now_ns);
+    return ++route.redirects <= kMaxRedirects;
+  }
   if (hint.empty() || hint == from) {
-    next_in_rank(reg, route);
+    next(reg, route, now_ns);
     return false;
   }
-  route.node = hint;
+  route.to.node = hint;
   return ++route.redirects <= kMaxRedirects;
 }
 
-void Router::reset(Replicas replicas) {
-  replicas_ = std::move(replicas);
+bool Router::crowded(const RegisterId& reg, const std::string& from, LeaseHop hop, Nanos now_ns) {
+  Route& route = routes_[reg];
+  if (route.to.node != from || route.to.hop != hop) return false;
+  const Places places = places_(reg);
+  if (!next_relay(places, route)) {
+    // All are full: from the front again, after a while.
+    if (hop == LeaseHop::to_relay) begin(reg, route);
+    return false;
+  }
+  if (route.detour_ns == 0) route.detour_ns = std::max<Nanos>(1, now_ns);
+  answered(route, now_ns);
+  return ++route.redirects <= kMaxRedirects;
+}
+
+bool Router::learn(const RegisterId& reg, const std::string& from, const LeaseAnswer& answer,
+                   Nanos now_ns) {
+  // Whoever is no relay of this router's spoke as the owner.
+  const LeaseHop hop = answer.hop == LeaseHop::to_relay ? LeaseHop::to_relay : LeaseHop::direct;
+  if (answer.status == LeaseStatus::not_owner) {
+    return redirected(reg, from, hop, answer.owner_hint, now_ns);
+  }
+  heard(reg, from, hop, now_ns);
+  return answer.status == LeaseStatus::crowded && crowded(reg, from, hop, now_ns);
+}
+
+const std::string& Router::guess(const RegisterId& reg) const {
+  const auto known = routes_.find(reg);
+  if (known != routes_.end() && !known->second.to.node.empty()) return known->second.to.node;
+  return first(reg).node;
+}
+
+void Router::reset(PlacesOf places) {
+  places_ = std::move(places);
   routes_.clear();
 }
 

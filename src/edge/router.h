@@ -1,5 +1,10 @@
 // Where an edge sends what it asks: a guess for each register, mended by redirects and by silence.
 // Pure.
+//
+// Outside the register's home the relays of its own region come first, by rank (PROTOCOL F); when
+// they are silent or say that the owner is, the owner itself is asked. At home the owner is asked,
+// and a relay when the owner has no place for one more edge (D9). A relay itself asks the owner: it
+// has a Router that knows no relays.
 #pragma once
 
 #include <functional>
@@ -9,6 +14,7 @@
 
 #include "src/base/time.h"
 #include "src/model/ids.h"
+#include "src/model/lease.h"
 
 namespace weir::edge {
 
@@ -17,34 +23,61 @@ namespace weir::edge {
 inline constexpr Nanos kRouteSilenceNs = 150 * kMillisecond;
 /// Doublings of the silence at most.
 inline constexpr int kMaxSilenceDoublings = 4;
+/// Whoever had to leave the way that it should take tries it again after this long.
+inline constexpr Nanos kDetourNs = 30 * kSecond;
 
 class Router {
  public:
-  /// The replica set of a register in rank order.
-  using Replicas = std::function<const std::vector<std::string>&(const RegisterId&)>;
-  explicit Router(Replicas replicas) : replicas_(std::move(replicas)) {}
+  /// Whom an edge may ask about a register, each in rank order.
+  struct Places {
+    const std::vector<std::string>* replicas = nullptr;
+    const std::vector<std::string>* relays = nullptr;  ///< null: none
+    bool relays_first = false;                         ///< this is not the home
+  };
+  using PlacesOf = std::function<Places(const RegisterId&)>;
+  explicit Router(PlacesOf places) : places_(std::move(places)) {}
 
-  /// The node to send to now. Empty: the topology has none.
-  const std::string& target(const RegisterId& reg, Nanos now_ns);
-  /// An owner (or its relay) spoke.
-  void heard(const RegisterId& reg, const std::string& from, Nanos now_ns);
-  /// `from` does not own it; `hint` does, if it is not empty. True: ask again at once.
-  bool redirected(const RegisterId& reg, const std::string& from, const std::string& hint,
-                  Nanos now_ns);
+  struct Target {
+    std::string node;  ///< empty: the topology has none
+    LeaseHop hop = LeaseHop::direct;
+  };
+  /// The node to send to now.
+  const Target& target(const RegisterId& reg, Nanos now_ns);
+  /// An owner, or its relay, spoke.
+  void heard(const RegisterId& reg, const std::string& from, LeaseHop hop, Nanos now_ns);
+  /// `from` does not own it; `hint` does, if it is not empty. A relay says so when it does not
+  /// reach the owner. True: ask again at once.
+  bool redirected(const RegisterId& reg, const std::string& from, LeaseHop hop,
+                  const std::string& hint, Nanos now_ns);
+  /// `from` has no place for one more. True: ask again at once.
+  bool crowded(const RegisterId& reg, const std::string& from, LeaseHop hop, Nanos now_ns);
+  /// What an answer says of the way (one of the above). True: ask again at once.
+  bool learn(const RegisterId& reg, const std::string& from, const LeaseAnswer& answer,
+             Nanos now_ns);
+  /// The node that would be asked now, but for its silence.
+  const std::string& guess(const RegisterId& reg) const;
   /// Another topology: guesses start anew.
-  void reset(Replicas replicas);
+  void reset(PlacesOf places);
 
  private:
   struct Route {
-    std::string node;
+    Target to;
     Nanos silent_since_ns = 0;  ///< 0: nothing unanswered
+    Nanos detour_ns = 0;        ///< since when it is not the way that it should be; 0: it is
     int redirects = 0;          ///< in a row
     int silences = 0;           ///< in a row
   };
-  void next_in_rank(const RegisterId& reg, Route& route) const;
+  struct First {
+    const std::string& node;
+    LeaseHop hop;
+  };
+  First first(const RegisterId& reg) const;
   void answered(Route& route, Nanos now_ns);
+  void begin(const RegisterId& reg, Route& route) const;
+  void next(const RegisterId& reg, Route& route, Nanos now_ns) const;
+  bool next_relay(const Places& places, Route& route) const;
 
-  Replicas replicas_;
+  PlacesOf places_;
   std::map<RegisterId, Route> routes_;
   Nanos slowest_ns_ = 0;  ///< answer; forgotten by an eighth with each further one
 };

@@ -45,6 +45,7 @@ struct Entry;
 struct Waiter {
   Check check;
   Limiter::Completion done;
+  Nanos since_ns = 0;
   Nanos deadline_ns = 0;
   Entry* entry = nullptr;  ///< whose tokens it waits for; null: finished
 };
@@ -92,6 +93,7 @@ struct Health {
   bool degraded = false;
   std::uint32_t round_trip_us = 0;  ///< measured on answers; 0: not yet
   std::uint32_t node_round_trip_us = 0;
+  std::uint32_t upstream_us = 0;  ///< from the relay that answers here to the owner; 0: no relay
 };
 
 struct LimitStats {

@@ -15,13 +15,15 @@ void Holder::restart(std::uint64_t incarnation) {
   // What was sent under the old incarnation may have been booked: it is not sent again.
   given_back_ -= reported_given_back_;
   reported_given_back_ = 0;
+  grantor_ = 0;
+  deadline_ns_ = 0;
   open_ = parked_ = recalled_ = restart_ = established_ = false;
 }
 
 /// True when the grantor has most likely dropped this incarnation's entry: a new one saves a round
 /// trip. While it asks, its entry lives on, and with it what the grantor has saved up for it.
-bool Holder::lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const {
-  if (held_ > 0 || spent_total_ == 0) return false;
+bool Holder::lease_is_gone(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
+  if (held_ > 0 || demand.lent > 0 || spent_total_ == 0) return false;
   const Nanos lease_end_ns = add_saturating(deadline_ns_, terms.grantor_ns() - terms.lessee_ns());
   return now_ns >= std::max(lease_end_ns, add_saturating(first_sent_ns_, terms.grantor_ns()));
 }
@@ -40,18 +42,23 @@ Nanos Holder::renew_ns(const Demand& demand, const LeaseTerms& terms) const {
   if (window_end_ns_ != 0 && deadline_ns_ >= window_end_ns_ - terms.ttl_ns / 32) {
     return deadline_ns_;
   }
+  if (lends_) {
+    // What it lends on ends before: sub-leases are to have half of their length left.
+    const Nanos lead_ns = terms.lessee_ns() / 2 + 2 * kGuardNs + demand.round_trip_ns;
+    return deadline_ns_ - std::min(lead_ns, terms.lessee_ns() / 4 * 3);
+  }
   return deadline_ns_ - std::max(2 * demand.round_trip_ns, terms.ttl_ns / 8);
 }
 
 std::int64_t Holder::goal(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
   if (demand.strict) return 0;
-  const std::int64_t rate = rate_per_s(now_ns);
+  const std::int64_t rate = this->rate(demand, now_ns);
   return tokens_in(rate, horizon_ns(rate, demand.round_trip_ns, terms.ttl_ns));
 }
 
 bool Holder::has_reason(const Demand& demand) const {
-  return demand.waiting > 0 || (demand.look && told_ns_ == 0) || held_ > 0 || unreported() ||
-         demand.probe;
+  return demand.waiting > 0 || (demand.look && told_ns_ == 0) || held_ > 0 || demand.lent > 0 ||
+         unreported() || demand.probe;
 }
 
 /// Somebody waits for tokens: ask unless the owner knows of it, has spoken lately and is not late.
@@ -68,7 +75,7 @@ bool Holder::due_to_prefetch(const Demand& demand, const LeaseTerms& terms, Nano
   if (demand.strict || parked(terms, now_ns) || denied(1, now_ns)) return false;
   // Asking early would only park beside tokens that block the bucket until they are reported spent.
   if (all_out() && held_ > 0) return false;
-  const std::int64_t rate = rate_per_s(now_ns);
+  const std::int64_t rate = this->rate(demand, now_ns);
   const Nanos lead_ns = demand.round_trip_ns + demand.round_trip_ns / 2 + kCommitAllowanceNs;
   return held_ <= tokens_in(rate, lead_ns) && goal(demand, terms, now_ns) > held_;
 }
@@ -82,15 +89,19 @@ bool Holder::due_to_report(Nanos now_ns) const {
 
 bool Holder::due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
   if (open_) return resend_now_ || now_ns >= sent_ns_ + lost_after_ns(demand.round_trip_ns);
-  if (demand.leave) return held_ > 0 || unreported() || parked(terms, now_ns);
+  const bool renews = (held_ > 0 || demand.lent > 0) && now_ns >= renew_ns(demand, terms) &&
+                      now_ns >= sent_ns_ + kLostAfterNs;
+  if (demand.leave) {
+    return held_ > 0 || unreported() || parked(terms, now_ns) || (demand.lent > 0 && renews);
+  }
   if (recalled_ && held_ > 0 && demand.waiting == 0 && now_ns >= used_ns_ + kBusyNs) return true;
   if (due_to_wait(demand, terms, now_ns)) return true;
-  if (demand.look && told_ns_ == 0) return true;
+  if (due_to_look(demand, terms, now_ns)) return true;
   if (demand.strict) return (held_ > 0 || unreported()) && demand.waiting == 0;
   if (due_to_prefetch(demand, terms, now_ns)) return true;
   if (given_back_ != reported_given_back_) return true;
   if (due_to_report(now_ns)) return true;
-  return held_ > 0 && now_ns >= renew_ns(demand, terms) && now_ns >= sent_ns_ + kLostAfterNs;
+  return renews;
 }
 
 Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
@@ -98,6 +109,9 @@ Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos
   if (due(demand, terms, now_ns)) return now_ns;
   Nanos next_ns = kForever;
   if (parked(terms, now_ns)) next_ns = std::min(next_ns, parked_until(terms));
+  if (demand.look && told_ns_ == 0 && !demand.leave) {
+    next_ns = std::min(next_ns, trusted_until(demand));
+  }
   if (recalled_ && held_ > 0 && demand.waiting == 0) {
     next_ns = std::min(next_ns, used_ns_ + kBusyNs);
   }
@@ -108,7 +122,7 @@ Nanos Holder::next_deadline(const Demand& demand, const LeaseTerms& terms, Nanos
   // Strict: what is left is told once nobody waits; until then only an answer changes anything.
   if (demand.strict) return std::max(next_ns, now_ns + 1);
   if (clamp_binds() && unreported()) next_ns = std::min(next_ns, sent_ns_ + kReportEveryNs);
-  if (held_ > 0) {
+  if (held_ > 0 || demand.lent > 0) {
     next_ns = std::min(next_ns, std::max(renew_ns(demand, terms), sent_ns_ + kLostAfterNs));
   }
   return std::max(next_ns, now_ns + 1);
@@ -135,20 +149,23 @@ std::optional<LeaseRequest> Holder::poll(const Demand& demand, const LeaseTerms&
   const bool gives_up = demand.leave || recalled_ ||
                         (need > held_ && !WEIR_MUTANT(held_while_waiting)) ||
                         (demand.strict && demand.waiting == 0);
-  if (incarnation_ == 0 || restart_ || lease_is_gone(terms, now_ns)) {
+  if (incarnation_ == 0 || restart_ || lease_is_gone(demand, terms, now_ns)) {
     restart(demand.fresh_incarnation);
   }
-  // Whoever asks for more than it holds gives up what it holds (E6); F1 does not apply to an edge.
+  // Whoever asks for more than it holds gives up what it holds (E6); a relay its own level only
+  // (F1).
   if (gives_up) held_ = 0;
   recalled_ = ask_anew_ = false;
 
   LeaseRequest request;
   request.lessee.incarnation = incarnation_;
   request.sequence = same_again ? sequence_ : ++sequence_;
-  request.held = held_;
+  request.held = held_ + (WEIR_MUTANT(relay_reports_own_level) ? 0 : demand.lent);
   request.spent_total = spent_total_;
   request.given_back = established_ ? given_back_ : 0;
-  request.rate_per_s = rate_per_s(now_ns);
+  request.rate_per_s = rate(demand, now_ns);
+  request.grantor = grantor_;
+  request.weight = std::max<std::uint32_t>(1, demand.weight);
   request.strict = demand.strict;
   if (!leaves) {
     request.need = need;
@@ -194,7 +211,9 @@ void Holder::leave_window() {
 
 void Holder::learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns) {
   lost_ = late_ = 0;
-  told_ns_ = std::max<Nanos>(1, now_ns);
+  // A relay passes on what the owner has said: a denial is never older than kDenialNs (E7).
+  told_ns_ = std::max<Nanos>(1, now_ns - answer.age_ns);
+  grantor_ = answer.grantor;
   established_ = true;
   known_level_ = answer.level;
   known_outstanding_ = answer.outstanding;
@@ -204,34 +223,45 @@ void Holder::learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now
   // What has run out is gone before the rest lives on.
   expire(now_ns);
   held_ += answer.granted;
+  extend(answer, terms, now_ns);
+  expire(now_ns);
+}
+
+void Holder::extend(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns) {
   if (answer.ttl_ns > 0) {
     const Nanos from_ns = WEIR_MUTANT(deadline_from_answer) ? now_ns : first_sent_ns_;
     const std::uint32_t slew_permille = WEIR_MUTANT(no_drift_margin) ? 0 : terms.slew_permille;
     const Nanos end_ns = from_ns + LeaseTerms::lessee_ns(answer.ttl_ns, slew_permille);
     deadline_ns_ = std::max(deadline_ns_, end_ns);
   }
-  expire(now_ns);
 }
 
 Holder::Heard Holder::on_answer(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns) {
   if (incarnation_ == 0 || answer.lessee.incarnation != incarnation_) return Heard::ignored;
   if (answer.status == LeaseStatus::recall) {
-    recalled_ = held_ > 0;
+    recalled_ = held_ > 0 || lends_;
     return recalled_ ? Heard::recalled : Heard::ignored;
   }
   if (open_ && answer.sequence < sequence_ && late_ < kMostLate) ++late_;
   const bool used = !open_ && !parked_ && !WEIR_MUTANT(answer_used_twice);
   if (answer.sequence != sequence_ || used) return Heard::ignored;
+  pending_ = false;
+  // What a relay had lent on under this incarnation is forgotten: it does not go on with it.
+  const bool forgotten = lends_ && restart_;
   switch (answer.status) {
     case LeaseStatus::granted:
       if (answer.granted < 0) return Heard::ignored;
+      if (forgotten) {
+        open_ = parked_ = false;
+        return Heard::ignored;
+      }
       open_ = parked_ = restart_ = false;
       retry_at_ns_ = 0;
       learn(answer, terms, now_ns);
       return Heard::tokens;
     case LeaseStatus::empty: {
       open_ = false;
-      parked_ = answer.retry_ns >= 0;
+      parked_ = answer.retry_ns >= 0 && !forgotten;
       learn(answer, terms, now_ns);
       const Nanos again_ns =
           answer.retry_ns < 0 ? kForever : add_saturating(now_ns, answer.retry_ns);
@@ -254,11 +284,22 @@ Holder::Heard Holder::on_answer(const LeaseAnswer& answer, const LeaseTerms& ter
       lost_ = 0;
       return Heard::pending;
     case LeaseStatus::pending:
+      // A relay keeps the request and pushes what the owner says.
+      pending_ = answer.hop == LeaseHop::to_relay;
+      if (pending_) {
+        open_ = false;
+        parked_ = true;
+        expire(now_ns);
+        extend(answer, terms, now_ns);
+      }
+      lost_ = 0;
+      return Heard::pending;
     case LeaseStatus::no_limit:
     case LeaseStatus::crowded:
       lost_ = 0;
       return Heard::pending;
     case LeaseStatus::not_owner:
+      parked_ = false;
       return Heard::nobody;
     case LeaseStatus::recall:
       break;

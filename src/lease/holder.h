@@ -54,7 +54,12 @@ class Holder {
     bool strict = false;       ///< keep no lease
     bool probe = false;        ///< the owner is silent: ask on until it is known to be (I2)
     bool leave = false;        ///< give everything back (idle, eviction, shutdown)
-    Nanos round_trip_ns = 0;   ///< to the owner, as far as known
+    Nanos round_trip_ns = 0;   ///< to the owner, as far as known; or to its relay
+    Nanos upstream_ns = 0;     ///< from the relay to the owner; 0: no relay
+    // A relay's own: what its ledger has lent on, and how much is asked for there.
+    std::int64_t lent = 0;         ///< tokens
+    std::int64_t rate_per_s = -1;  ///< instead of the measured one; -1: none
+    std::uint32_t weight = 1;
     std::uint64_t fresh_incarnation = 0;  ///< random; used if a new incarnation begins (D1)
   };
 
@@ -87,6 +92,15 @@ class Holder {
   void expire(Nanos now_ns) {
     if (window_end_ns_ != 0 && now_ns >= window_end_ns_) leave_window();
     if (held_ > 0 && now_ns >= deadline_ns_) held_ = 0;
+  }
+  /// A relay's tokens are spent below (PROTOCOL F1): `own` is what it could still lend on, `spent`
+  /// what has been reported or burnt there since the last call, `unit` the least that is of use.
+  void lend(std::int64_t own, std::int64_t spent, std::int64_t unit, Nanos used_ns) {
+    lends_ = true;
+    held_ = own;
+    spent_total_ = add_saturating(spent_total_, spent);
+    unit_ = std::max<std::int64_t>(1, unit);
+    used_ns_ = used_ns;
   }
   /// Negative cost: goes to the owner with the next request (D7).
   void give_back(std::int64_t tokens) { given_back_ = add_saturating(given_back_, tokens); }
@@ -142,6 +156,10 @@ class Holder {
   /// asked.
   bool empty() const { return held_ == 0 && !open_ && !unreported(); }
   std::uint64_t incarnation() const { return incarnation_; }
+  /// Its next request begins a new incarnation.
+  bool restarts() const { return restart_; }
+  /// Who lent what is held: the incarnation of a relay; 0: the owner, or nobody yet (F3).
+  std::uint64_t grantor() const { return grantor_; }
 
  private:
   bool unreported() const {
@@ -156,12 +174,20 @@ class Holder {
   }
   /// Until when a parked request is known to be in good hands.
   Nanos trusted_until(const Demand& demand) const {
+    if (pending_) return sent_ns_ + lost_after_ns(demand.round_trip_ns + demand.upstream_ns);
     const Nanos overdue_ns = add_saturating(retry_at_ns_, kOverdueNs + demand.round_trip_ns);
     return std::min(told_ns_ + kDenialNs, overdue_ns);
   }
   bool due(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
   Nanos lost_after_ns(Nanos round_trip_ns) const;
   bool has_reason(const Demand& demand) const;
+  bool due_to_look(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
+    if (!demand.look || told_ns_ != 0) return false;
+    return !parked(terms, now_ns) || now_ns >= trusted_until(demand);
+  }
+  std::int64_t rate(const Demand& demand, Nanos now_ns) const {
+    return demand.rate_per_s >= 0 ? demand.rate_per_s : rate_per_s(now_ns);
+  }
   bool due_to_wait(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
   bool due_to_prefetch(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
   std::int64_t goal(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
@@ -173,8 +199,9 @@ class Holder {
   bool all_out() const { return clamp_binds() && known_level_ == 0; }
   bool due_to_report(Nanos now_ns) const;
   void restart(std::uint64_t incarnation);
-  bool lease_is_gone(const LeaseTerms& terms, Nanos now_ns) const;
+  bool lease_is_gone(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const;
   Nanos renew_ns(const Demand& demand, const LeaseTerms& terms) const;
+  void extend(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns);
   void learn(const LeaseAnswer& answer, const LeaseTerms& terms, Nanos now_ns);
   void learn_window(Nanos left_ns, Nanos now_ns);
   void leave_window();
@@ -197,6 +224,8 @@ class Holder {
   bool restart_ = false;
   bool ask_anew_ = false;     ///< what the owner knows of this one's need may be out of date
   bool established_ = false;  ///< the grantor has an entry of this incarnation
+  bool pending_ = false;      ///< parked at a relay that asks the owner (F4)
+  bool lends_ = false;        ///< a relay's
   Nanos first_sent_ns_ = 0;   ///< of the latest sequence
   Nanos sent_ns_ = 0;
   std::int64_t asked_need_ = 0;  ///< with the latest sequence
@@ -212,6 +241,7 @@ class Holder {
   std::int64_t capacity_ = 0;
   Nanos told_ns_ = 0;
   Nanos window_end_ns_ = 0;
+  std::uint64_t grantor_ = 0;
 };
 
 }  // namespace weir::lease

@@ -37,6 +37,7 @@ Ledger::Ledger(std::string bucket, const LedgerRecord& record, Nanos age_ns, Lea
     entry.outstanding = stored.outstanding;
     entry.spent_total = stored.spent_total;
     entry.given_back = stored.given_back;
+    entry.relay = stored.relay;
     entry.expires_ns = add_saturating(as_of_ns_, stored.ttl_remaining_ns);
     entry.heard_ns = as_of_ns_;
     entries_.emplace(stored.lessee, entry);
@@ -77,11 +78,20 @@ std::int64_t Ledger::ceiling() const {
 /// the very end of a window.
 bool Ledger::may_extend() const { return !withholds_ && !exceeds() && !ends_soon(); }
 
-/// True when a lease would end with its window before it is of use.
-bool Ledger::ends_soon() const { return windowed() && ttl_ns() < kShortestLeaseNs; }
+/// True when a lease would end, with its window or with the lease that backs it, before it is of
+/// use.
+bool Ledger::ends_soon() const {
+  if (lent_) return ttl_ns() < terms_.ttl_ns / 1000 * kShortestLentPermille;
+  return windowed() && ttl_ns() < kShortestLeaseNs;
+}
 
-/// How long a lease lasts from now on: at most to the end of its window (H2).
+/// How long a lease lasts from now on: at most to the end of its window (H2), and of a sub-lease so
+/// long that its grantor stops to count it when the lease that backs it ends (F2).
 Nanos Ledger::ttl_ns() const {
+  if (lent_ && !WEIR_MUTANT(relay_outlives_backing)) {
+    const Nanos left_ns = subtract_saturating(lent_->deadline_ns, as_of_ns_);
+    return std::clamp<Nanos>(terms_.ttl_within(left_ns), 0, terms_.ttl_ns);
+  }
   if (!windowed() || WEIR_MUTANT(lease_outlives_window)) return terms_.ttl_ns;
   return std::min(terms_.ttl_ns, window_left_ns(as_of_ns_));
 }
@@ -89,6 +99,11 @@ Nanos Ledger::ttl_ns() const {
 /// Until when a lease granted now counts as out.
 Nanos Ledger::lease_end_ns(Nanos now_ns) const {
   return add_saturating(now_ns, LeaseTerms::grantor_ns(ttl_ns(), terms_.slew_permille));
+}
+
+/// Until when an entry that holds nothing is remembered: it needs no backing.
+Nanos Ledger::entry_end_ns(Nanos now_ns) const {
+  return lent_ ? add_saturating(now_ns, terms_.grantor_ns()) : lease_end_ns(now_ns);
 }
 
 void Ledger::extend(Entry& entry, LeaseAnswer& answer, Nanos now_ns) const {
@@ -114,6 +129,7 @@ void Ledger::clamp() {
 /// Replays refill and expiries in time order: until a lease's expiry the clamp counts it (D5), and
 /// what expires is spent (D6).
 void Ledger::advance(Nanos now_ns) {
+  if (lent_ && now_ns >= lent_->deadline_ns) return end_backing(now_ns);
   while (true) {
     auto first = entries_.end();
     for (auto it = entries_.begin(); it != entries_.end(); ++it) {
@@ -125,6 +141,7 @@ void Ledger::advance(Nanos now_ns) {
     counters_.burnt += static_cast<std::uint64_t>(first->second.outstanding);
     if (WEIR_MUTANT(expired_put_back)) level_.tokens += first->second.outstanding;
     count_used(first->second.outstanding, 0);
+    if (lent_) lent_->reports.spent += first->second.outstanding;
     entries_.erase(first);
   }
   refill_to(now_ns);
@@ -158,23 +175,25 @@ Ledger::Outcome Ledger::request(const LeaseRequest& request, Nanos now_ns) {
 /// gets one (D3); the others hear `unknown`. Null: `out` has the answer.
 Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns, Outcome& out) {
   const auto found = entries_.find(request.lessee);
-  const bool outlived = found != entries_.end() && found->second.sequence == kOutlivedSequence;
-  if (found != entries_.end() && !outlived) return &found->second;
-  Entry fresh;
-  fresh.expires_ns = lease_end_ns(now_ns);
-  fresh.heard_ns = now_ns;
   const bool has_history = request.held != 0 || request.spent_total != 0 || request.given_back != 0;
-  if (outlived || (has_history && !WEIR_MUTANT(breach_credited))) {
+  const bool believed = lent_ && WEIR_MUTANT(relay_counters_survive);
+  const bool of_another = request.grantor != grantor() && has_history && !believed;
+  const bool outlived = found != entries_.end() && found->second.sequence == kOutlivedSequence;
+  if (found != entries_.end() && !outlived && !of_another) return &found->second;
+  Entry fresh;
+  fresh.expires_ns = entry_end_ns(now_ns);
+  fresh.heard_ns = now_ns;
+  fresh.relay = request.hop == LeaseHop::from_relay;
+  if (believed) {
+    fresh.outstanding = request.held;
+    fresh.spent_total = request.spent_total;
+    fresh.given_back = request.given_back;
+  } else if (outlived || of_another || (has_history && !WEIR_MUTANT(breach_credited))) {
     out.now.push_back(answer(request.lessee, fresh, LeaseStatus::unknown));
     out.now.back().sequence = request.sequence;
     return nullptr;
   }
-  if (entries_.size() >= kMaxLesseesPerRecord) {
-    std::erase_if(entries_, [](const auto& item) {
-      return item.second.outstanding == 0 && !item.second.parked;
-    });
-  }
-  if (entries_.size() >= kMaxLesseesPerRecord && !WEIR_MUTANT(lessees_unbounded)) {
+  if (is_crowded_for(request)) {
     out.now.push_back(answer(request.lessee, fresh, LeaseStatus::crowded));
     out.now.back().sequence = request.sequence;
     return nullptr;
@@ -185,6 +204,24 @@ Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns,
     }
   }
   return &entries_.emplace(request.lessee, fresh).first->second;
+}
+
+/// True when the record has no place for one more such lessee (D9); those with nothing out or
+/// parked leave first.
+bool Ledger::is_crowded_for(const LeaseRequest& request) {
+  const bool relay = request.hop == LeaseHop::from_relay;
+  const auto full = [&] {
+    const auto relays = static_cast<std::size_t>(std::count_if(
+        entries_.begin(), entries_.end(), [](const auto& item) { return item.second.relay; }));
+    const std::size_t edges = entries_.size() - relays;
+    return entries_.size() >= kMaxLesseesPerRecord ||
+           (!relay && !lent_ && edges >= kMaxLesseesPerRecord - kRelayPlacesPerRecord);
+  };
+  if (!full()) return false;
+  std::erase_if(entries_, [](const auto& item) {
+    return item.second.outstanding == 0 && !item.second.parked;
+  });
+  return full() && !WEIR_MUTANT(lessees_unbounded);
 }
 
 /// The same sequence again changes nothing. This activation repeats its own answer; after a
@@ -221,7 +258,13 @@ bool Ledger::book(const LeaseRequest& request, Entry& entry) {
   if (breach && !WEIR_MUTANT(breach_credited)) return false;
   const std::int64_t returned = entry.outstanding - newly_spent - request.held;
   const std::int64_t given_back = request.given_back - entry.given_back;
-  level_.tokens = add_saturating(level_.tokens, add_saturating(returned, given_back));
+  level_.tokens = add_saturating(level_.tokens, returned);
+  if (lent_) {
+    lent_->reports.spent = add_saturating(lent_->reports.spent, newly_spent);
+    lent_->reports.given_back = add_saturating(lent_->reports.given_back, given_back);
+  } else {
+    level_.tokens = add_saturating(level_.tokens, given_back);
+  }
   count_used(newly_spent, given_back);
   entry.sequence = request.sequence;
   entry.outstanding = request.held;
@@ -231,6 +274,7 @@ bool Ledger::book(const LeaseRequest& request, Entry& entry) {
   entry.need = request.need;
   entry.rate_per_s = std::max<std::int64_t>(0, request.rate_per_s);
   entry.strict = request.strict;
+  entry.weight = std::clamp<std::int64_t>(request.weight, 1, kMaxLesseesPerRecord);
   entry.answered.reset();
   entry.asked_again = false;
   clamp();
@@ -252,9 +296,10 @@ void Ledger::answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_
   if (request.want > 0 || request.need > 0) {
     entry.parked = true;
     entry.credit = saved;
+    if (lent_) entry.served = std::max(entry.served, least_served());
     entry.want = std::max(request.want, request.need);
     entry.expires_ns =
-        entry.outstanding > 0 ? entry.expires_ns : std::max(entry.expires_ns, lease_end_ns(now_ns));
+        entry.outstanding > 0 ? entry.expires_ns : std::max(entry.expires_ns, entry_end_ns(now_ns));
     return;
   }
   LeaseAnswer report = answer(request.lessee, entry, LeaseStatus::granted);
@@ -341,7 +386,8 @@ LedgerRecord Ledger::record(Nanos now_ns) {
   for (const auto& [lessee, entry] : entries_) {
     if (entry.outstanding == 0) continue;
     record.lessees.push_back({lessee, entry.sequence, entry.outstanding, entry.spent_total,
-                              entry.given_back, subtract_saturating(entry.expires_ns, now_ns)});
+                              entry.given_back, subtract_saturating(entry.expires_ns, now_ns),
+                              entry.relay});
   }
   return record;
 }
@@ -370,6 +416,9 @@ LeaseAnswer Ledger::answer(const LesseeId& lessee, const Entry& entry, LeaseStat
   answer.outstanding = outstanding();
   answer.capacity = numbers_.capacity;
   answer.policy_version = policy_version_;
+  answer.grantor = grantor();
+  if (lent_) answer.hop = LeaseHop::to_relay;
+  if (entry.relay) answer.hop = LeaseHop::from_relay;
   if (windowed() && !WEIR_MUTANT(lease_outlives_window)) {
     answer.window_left_ns = window_left_ns(as_of_ns_);
   }

@@ -66,6 +66,8 @@ inline constexpr Nanos kShortestLeaseNs = 10 * kMillisecond;
 /// The sequence of an entry whose lease outlived its window: no request is younger, so what its
 /// lessee says is never booked. Stored like any other.
 inline constexpr std::uint64_t kOutlivedSequence = UINT64_MAX;
+/// A relay grants nothing for less than this part of the TTL: it renews its own lease first.
+inline constexpr std::int64_t kShortestLentPermille = 20;
 
 /// What a grantor does with one bucket.
 class Ledger {
@@ -89,6 +91,43 @@ class Ledger {
   /// Continues from a stored record: refill is credited and leases are aged by `age_ns` (B9).
   Ledger(std::string bucket, const LedgerRecord& record, Nanos age_ns, LeaseTerms terms,
          Nanos now_ns);
+
+  // A relay's ledger (PROTOCOL F; ledger_lent.cc). Its tokens are lent from above and nothing flows
+  // in; give-backs are passed on, not credited. All else is as at an owner.
+
+  /// An empty one. `grantor` is the incarnation that sub-leases' counters belong to (F3).
+  static Ledger of_relay(std::string bucket, std::uint64_t grantor, LeaseTerms terms, Nanos now_ns);
+  /// The lease from above holds until `deadline_ns` (boot clock) and has brought `tokens` more.
+  Outcome lend(std::int64_t tokens, Nanos deadline_ns, Nanos now_ns);
+  /// Tokens that leave the level: given up to the owner.
+  void withdraw(std::int64_t tokens);
+  /// The lease from above is lost: everything lent is forgotten, and with it all counters. Whoever
+  /// waits with counters of the old grantor hears `unknown`, the others wait on.
+  Outcome restart(std::uint64_t grantor, Nanos now_ns);
+  /// Asks whoever holds tokens and does not wait for what lies idle.
+  Outcome recall_below(Nanos now_ns);
+  /// Says `empty` to all who wait: the owner has said so.
+  Outcome say_empty(Nanos now_ns);
+  /// The request of this lessee waits no longer.
+  void drop_parked(const LesseeId& lessee);
+
+  /// What the lessees below lack, for one request to the owner.
+  struct Demand {
+    std::int64_t need = 0;  ///< of the lessee whose turn it is; 0: nobody waits
+    std::int64_t want = 0;  ///< of all who wait
+    std::int64_t rate_per_s = 0;
+    std::uint32_t lessees = 0;  ///< that ask or spend at this time
+  };
+  Demand demand(Nanos now_ns) const;
+  /// What its parked request needs, at least 1.
+  std::int64_t need_of(const LesseeId& lessee) const;
+  /// What has been spent and given back below since the last call.
+  struct Reports {
+    std::int64_t spent = 0;  ///< reported or burnt
+    std::int64_t given_back = 0;
+  };
+  Reports take_reports();
+  std::uint64_t grantor() const { return lent_ ? lent_->grantor : 0; }
 
   /// Books a request and serves whoever can be served.
   Outcome request(const LeaseRequest& request, Nanos now_ns);
@@ -156,6 +195,9 @@ class Ledger {
     std::int64_t want = 0;
     std::int64_t need = 0;
     std::int64_t rate_per_s = 0;
+    std::int64_t weight = 1;  ///< lessees whose part it gets: a relay's
+    std::int64_t served = 0;  ///< relays: tokens granted; whoever had least comes first
+    bool relay = false;       ///< recorded, too
     bool strict = false;
     bool parked = false;
     bool asked_again = false;  ///< its tokens wait for a younger request (G3)
@@ -172,6 +214,20 @@ class Ledger {
     std::int64_t used = 0;  ///< spent in it, as reported or burnt
   };
 
+  /// What a relay's ledger has beside the others'.
+  struct Lent {
+    std::uint64_t grantor = 0;
+    Nanos deadline_ns = 0;  ///< of the lease from above
+    Reports reports;
+  };
+
+  Ledger(std::string bucket, std::uint64_t grantor, LeaseTerms terms, Nanos now_ns);
+  void end_backing(Nanos now_ns);
+  void share_lent(const std::map<LesseeId, std::int64_t>& targets);
+  std::vector<LesseeId> fair_order() const;
+  std::int64_t least_served() const;
+  bool is_crowded_for(const LeaseRequest& request);
+
   void advance(Nanos now_ns);
   void refill_to(Nanos instant_ns);
   void clamp();
@@ -187,6 +243,7 @@ class Ledger {
   Nanos ttl_ns() const;
   bool ends_soon() const;
   Nanos lease_end_ns(Nanos now_ns) const;
+  Nanos entry_end_ns(Nanos now_ns) const;
   void extend(Entry& entry, LeaseAnswer& answer, Nanos now_ns) const;
 
   Entry* find_or_create(const LeaseRequest& request, Nanos now_ns, Outcome& out);
@@ -205,6 +262,7 @@ class Ledger {
   void grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out);
   void refresh_parked(Nanos now_ns, Outcome& out);
   void recall_idle(Nanos now_ns, Outcome& out);
+  void recall(Nanos now_ns, Outcome& out);
   static void unpark(Entry& entry);
   Nanos parked_until(const Entry& entry) const;
 
@@ -223,8 +281,10 @@ class Ledger {
   std::optional<CalendarWindow> window_;
   std::optional<Nanos> wall_ahead_ns_;  ///< the wall clock less the boot clock, as last told
   std::int64_t carried_ = 0;  ///< spent lately as a token bucket; the first window begins with it
+  std::optional<Lent> lent_;  ///< set: the ledger of a relay
   Entries entries_;
-  LesseeId turn_;  ///< who got the last odd token; the next in order gets the next
+  LesseeId turn_;                ///< who got the last odd token; the next in order gets the next
+  std::int64_t turn_given_ = 0;  ///< so many at this turn; as many as its weight are due
   Counters counters_;
 };
 

@@ -19,17 +19,17 @@ std::int64_t narrow(Wide value) {
 
 }  // namespace
 
-/// The portion in which parked lessees are served instead of token by token: kShortPortionNs of
-/// refill, which whoever waits hardly notices; and while demand is at least one and a quarter times
-/// the rate, so that most checks are denied anyway, more. Never so much that one turn of all takes
-/// longer than requests live, nor more than fits in the bucket for each of them: what never fits is
-/// never granted.
+/// The portion in which parked lessees (each one behind a relay) are served instead of token by
+/// token: kShortPortionNs of refill, which whoever waits hardly notices; and while demand is at
+/// least one and a quarter times the rate, so that most checks are denied anyway, more. Never so
+/// much that one turn of all takes longer than requests live, nor more than fits in the bucket for
+/// each of them: what never fits is never granted.
 std::int64_t Ledger::portion() const {
   std::int64_t parked = 0;
   std::int64_t active = 0;
   for (const auto& [lessee, entry] : entries_) {
-    if (entry.parked) ++parked;
-    if (entry.parked || entry.outstanding > 0) ++active;
+    if (entry.parked) parked += entry.weight;
+    if (entry.parked || entry.outstanding > 0) active += entry.weight;
   }
   if (parked == 0 || numbers_.rate_period_ns <= 0) return 0;
   const Wide count = numbers_.rate_count;
@@ -59,18 +59,19 @@ bool Ledger::is_overloaded() const {
 std::int64_t Ledger::target(const Entry& entry, std::int64_t taper, std::int64_t portion) const {
   if (entry.strict) return free() + entry.credit >= entry.want ? entry.want : entry.need;
   const std::int64_t least = std::max<std::int64_t>(1, entry.need);
+  portion = multiply_saturating(portion, entry.weight);
   return std::max(least, std::min(entry.want, std::max(taper, portion)));
 }
 
 std::map<LesseeId, std::int64_t> Ledger::targets(Nanos now_ns) const {
-  std::vector<std::int64_t> wants;
+  std::vector<Claim> claims;
   std::vector<std::pair<const LesseeId*, const Entry*>> contenders;
   for (const auto& [lessee, entry] : entries_) {
     if (entry.want <= 0 || (!entry.parked && now_ns - entry.heard_ns > kContenderNs)) continue;
-    wants.push_back(entry.want);
+    claims.push_back({entry.want, entry.weight});
     contenders.emplace_back(&lessee, &entry);
   }
-  const std::vector<std::int64_t> fair = max_min_shares(level_.tokens, wants);
+  const std::vector<std::int64_t> fair = max_min_shares(level_.tokens, claims);
   Wide sum = 0;
   for (const std::int64_t share : fair) sum += share;
   const std::int64_t turn = portion();
@@ -85,8 +86,9 @@ std::map<LesseeId, std::int64_t> Ledger::targets(Nanos now_ns) const {
   return result;
 }
 
-/// Deals the free tokens out to the parked, in equal parts up to each one's target; odd tokens go
-/// round in turn, so that a large need saves up within its own share (E6: deficit round robin).
+/// Deals the free tokens out to the parked, in parts by their weight up to each one's target; odd
+/// tokens go round in turn, as many at a turn as the weight, so that a large need saves up within
+/// its own share (E6: deficit round robin).
 void Ledger::share_out(const std::map<LesseeId, std::int64_t>& targets) {
   std::int64_t left = free();
   while (left > 0) {
@@ -95,19 +97,25 @@ void Ledger::share_out(const std::map<LesseeId, std::int64_t>& targets) {
       if (entries_.at(it->first).credit < it->second) hungry.push_back(it);
     }
     if (hungry.empty()) return;
-    const auto first = std::find_if(hungry.begin(), hungry.end(),
-                                    [&](const auto& it) { return turn_ < it->first; });
+    const auto first = std::find_if(hungry.begin(), hungry.end(), [&](const auto& it) {
+      if (it->first == turn_) return turn_given_ < entries_.at(turn_).weight;
+      return turn_ < it->first;
+    });
     if (!WEIR_MUTANT(first_come)) std::rotate(hungry.begin(), first, hungry.end());
-    const auto count = static_cast<std::int64_t>(hungry.size());
+    std::int64_t weights = 0;
+    for (const auto& it : hungry) weights += entries_.at(it->first).weight;
     const std::int64_t part =
-        WEIR_MUTANT(first_come) ? left : std::max<std::int64_t>(1, left / count);
+        WEIR_MUTANT(first_come) ? left : std::max<std::int64_t>(1, left / weights);
     for (const auto& it : hungry) {
       if (left == 0) return;
       Entry& entry = entries_.at(it->first);
-      const std::int64_t given = std::min({part, left, it->second - entry.credit});
+      if (it->first != turn_ || turn_given_ >= entry.weight) turn_given_ = 0;
+      turn_ = it->first;
+      const std::int64_t most = multiply_saturating(part, entry.weight) - turn_given_;
+      const std::int64_t given = std::min({most, left, it->second - entry.credit});
       entry.credit += given;
       left -= given;
-      turn_ = it->first;
+      turn_given_ += given;
     }
   }
 }
@@ -148,8 +156,12 @@ void Ledger::grant_saved(Nanos now_ns, Outcome& out) {
     again = false;
     const auto goals = targets(now_ns);
     if (goals.empty()) return;
-    share_out(goals);
-    pool(goals);
+    if (lent_) {
+      share_lent(goals);
+    } else {
+      share_out(goals);
+      pool(goals);
+    }
     for (const auto& [lessee, goal] : goals) {
       Entry& entry = entries_.at(lessee);
       if (entry.credit < goal || entry.asked_again) continue;
@@ -197,6 +209,7 @@ void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& 
   unpark(entry);
   level_.tokens -= tokens;
   entry.outstanding += tokens;
+  entry.served = add_saturating(entry.served, tokens);
   entry.need = 0;
   // Not idle before its caller, who may have been told to come back, has had the time to.
   entry.recalled_ns = add_saturating(now_ns, kComeBackNs - kRecallEveryNs);
@@ -223,6 +236,7 @@ void Ledger::refresh_parked(Nanos now_ns, Outcome& out) {
 /// lies idle (E6, G4); repeated until it is booked.
 void Ledger::recall_idle(Nanos now_ns, Outcome& out) {
   if (withholds_) return;
+  if (lent_) return;  // only the owner knows whether there is more
   std::int64_t missing = 0;
   for (const auto& [lessee, entry] : entries_) {
     if (entry.parked)
@@ -231,6 +245,10 @@ void Ledger::recall_idle(Nanos now_ns, Outcome& out) {
   if (missing <= free() && !exceeds()) return;
   if (missing > 0 && time_to_room(add_saturating(reserved(), missing), now_ns) < kPortionNs) return;
   if (missing == 0 && !exceeds()) return;
+  recall(now_ns, out);
+}
+
+void Ledger::recall(Nanos now_ns, Outcome& out) {
   for (auto& [lessee, entry] : entries_) {
     if (entry.outstanding == 0 || entry.sequence == kOutlivedSequence) continue;
     if (entry.parked && !exceeds()) continue;
@@ -278,14 +296,17 @@ Nanos Ledger::retry_for(const LesseeId& lessee, const Entry& entry, Nanos now_ns
   std::int64_t ahead = 0;
   for (const auto& [other, other_goal] : goals) {
     if (other == lessee) continue;
-    ahead = add_saturating(ahead, std::min(missing, other_goal));
+    const std::int64_t part = multiply_saturating(missing, entries_.at(other).weight);
+    ahead = add_saturating(ahead, std::min(part / entry.weight, other_goal));
   }
   if (is_overloaded()) {
-    const std::int64_t turn = std::min(missing, portion());
+    const std::int64_t turn = portion();
     for (const auto& [other, holder] : entries_) {
       const bool comes_back = !holder.parked && holder.outstanding > 0 && holder.rate_per_s > 0 &&
                               now_ns - holder.heard_ns <= kContenderNs;
-      if (comes_back) ahead = add_saturating(ahead, turn);
+      if (!comes_back) continue;
+      const std::int64_t part = multiply_saturating(missing, holder.weight) / entry.weight;
+      ahead = add_saturating(ahead, std::min(part, multiply_saturating(turn, holder.weight)));
     }
   }
   const std::int64_t tokens =
@@ -312,6 +333,7 @@ Nanos Ledger::next_service() const {
 
 Nanos Ledger::next_deadline() const {
   Nanos next_ns = kForever;
+  if (lent_ && (level_.tokens > 0 || outstanding() > 0)) next_ns = lent_->deadline_ns;
   bool waiting = false;
   for (const auto& [lessee, entry] : entries_) {
     next_ns = std::min(next_ns, entry.expires_ns);

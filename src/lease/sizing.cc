@@ -14,20 +14,24 @@ constexpr Nanos kShortestHorizonNs = 250 * kMillisecond;
 
 }  // namespace
 
-std::vector<std::int64_t> max_min_shares(std::int64_t amount,
-                                         const std::vector<std::int64_t>& wants) {
-  std::vector<std::size_t> order(wants.size());
+std::vector<std::int64_t> max_min_shares(std::int64_t amount, const std::vector<Claim>& claims) {
+  std::vector<std::size_t> order(claims.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return wants[a] < wants[b]; });
-  std::vector<std::int64_t> shares(wants.size(), 0);
+  // The least want for its weight first, compared crosswise.
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return static_cast<Wide>(claims[a].want) * claims[b].weight <
+           static_cast<Wide>(claims[b].want) * claims[a].weight;
+  });
+  std::vector<std::int64_t> shares(claims.size(), 0);
   std::int64_t left = std::max<std::int64_t>(0, amount);
-  auto count = static_cast<std::int64_t>(wants.size());
+  std::int64_t weights = 0;
+  for (const Claim& claim : claims) weights += claim.weight;
   for (const std::size_t i : order) {
-    const std::int64_t fair = left / count + (left % count != 0 ? 1 : 0);
-    shares[i] = std::min({std::max<std::int64_t>(0, wants[i]), fair, left});
+    const Wide fair = (static_cast<Wide>(left) * claims[i].weight + weights - 1) / weights;
+    shares[i] = static_cast<std::int64_t>(
+        std::min<Wide>({std::max<std::int64_t>(0, claims[i].want), fair, left}));
     left -= shares[i];
-    --count;
+    weights -= claims[i].weight;
   }
   return shares;
 }

@@ -11,9 +11,12 @@ namespace weir::lease {
 /// Max-min fair shares of `amount` over `wants` (Bertsekas, Gallager: "Data Networks", 6.5.2):
 /// nobody gets more than it wants, what one leaves goes to the others, and overstating a want takes
 /// nothing from whoever is below the fair share. The sum is min(amount, sum of wants); odd tokens
-/// go to the first.
-std::vector<std::int64_t> max_min_shares(std::int64_t amount,
-                                         const std::vector<std::int64_t>& wants);
+/// go to the first. A claim of weight n has the share of n.
+struct Claim {
+  std::int64_t want = 0;
+  std::int64_t weight = 1;
+};
+std::vector<std::int64_t> max_min_shares(std::int64_t amount, const std::vector<Claim>& claims);
 
 /// Demand for one bucket at one edge: tokens asked for per second, admitted or not, over whole
 /// windows of kDemandWindowNs. Until demand has lasted kColdWindows it counts as none, so that a

@@ -28,6 +28,10 @@ struct LeaseTerms {
     const Nanos room = 1000 - static_cast<Nanos>(slew_permille);
     return (ttl_ns + room - 1) / room * 1000 + kGuardNs;
   }
+  /// The longest TTL whose grantor_ns fits into `span_ns`; negative when none does.
+  Nanos ttl_within(Nanos span_ns) const {
+    return (span_ns - kGuardNs) / 1000 * (1000 - static_cast<Nanos>(slew_permille)) - 1000;
+  }
   Nanos lessee_ns() const { return lessee_ns(ttl_ns, slew_permille); }
   Nanos grantor_ns() const { return grantor_ns(ttl_ns, slew_permille); }
 

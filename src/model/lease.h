@@ -12,6 +12,13 @@
 
 namespace weir {
 
+/// Between whom a request and its answers go. For ever on the wire.
+enum class LeaseHop : std::uint8_t {
+  direct = 0,      ///< an edge and the owner
+  to_relay = 1,    ///< an edge and a relay
+  from_relay = 2,  ///< a relay and the owner
+};
+
 /// One bucket's request for tokens; also its report and its give-up (PROTOCOL D3).
 struct LeaseRequest {
   RegisterId reg;
@@ -26,6 +33,11 @@ struct LeaseRequest {
   std::int64_t rate_per_s = 0;   ///< measured demand, tokens per second
   bool strict = false;           ///< grant exactly: no taper
   std::uint64_t policy_version = 0;
+  LeaseHop hop = LeaseHop::direct;
+  /// Whose the counters above are: the incarnation of the relay that they were begun with, 0: the
+  /// owner, whose record outlives it (PROTOCOL F3).
+  std::uint64_t grantor = 0;
+  std::uint32_t weight = 1;  ///< lessees for whom a relay asks: its part is theirs together
 
   friend bool operator==(const LeaseRequest&, const LeaseRequest&) = default;
 };
@@ -61,9 +73,25 @@ struct LeaseAnswer {
   std::string owner_hint;  ///< node; for not_owner
   /// Limits with a calendar window: until the window ends, by the grantor's wall clock; else 0.
   Nanos window_left_ns = 0;
+  LeaseHop hop = LeaseHop::direct;
+  // What a relay adds. Level, outstanding, capacity and window are the owner's word all the same.
+  std::uint64_t grantor = 0;         ///< incarnation of the relay as a grantor; 0: the owner
+  Nanos upstream_round_trip_ns = 0;  ///< from the relay to the owner (PROTOCOL F4)
+  Nanos age_ns = 0;                  ///< how long ago the owner said so
 
   friend bool operator==(const LeaseAnswer&, const LeaseAnswer&) = default;
 };
+
+/// To whoever asked, on the way that the request took; all else is left to fill in.
+inline LeaseAnswer answer_to(const LeaseRequest& request, LeaseStatus status) {
+  LeaseAnswer answer;
+  answer.bucket = request.bucket;
+  answer.lessee = request.lessee;
+  answer.sequence = request.sequence;
+  answer.status = status;
+  answer.hop = request.hop;
+  return answer;
+}
 
 /// One lessee in a stored ledger.
 struct LesseeRecord {
@@ -73,6 +101,7 @@ struct LesseeRecord {
   std::int64_t spent_total = 0;
   std::int64_t given_back = 0;
   Nanos ttl_remaining_ns = 0;  ///< at the moment of the snapshot
+  bool relay = false;          ///< it holds one of the places for relays (PROTOCOL D9)
 
   friend bool operator==(const LesseeRecord&, const LesseeRecord&) = default;
 };

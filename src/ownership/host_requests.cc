@@ -16,11 +16,7 @@ std::string customer_of(std::string_view bucket) {
 }  // namespace
 
 LeaseAnswer Host::refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const {
-  LeaseAnswer answer;
-  answer.bucket = request.bucket;
-  answer.lessee = request.lessee;
-  answer.sequence = request.sequence;
-  answer.status = status;
+  LeaseAnswer answer = answer_to(request, status);
   answer.owner_hint = std::move(hint);
   return answer;
 }

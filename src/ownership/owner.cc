@@ -38,11 +38,7 @@ void Owner::step(Event event, const Instant& now, Effects& effects) {
 }
 
 LeaseAnswer Owner::refusal(const LeaseRequest& request, LeaseStatus status) const {
-  LeaseAnswer answer;
-  answer.bucket = request.bucket;
-  answer.lessee = request.lessee;
-  answer.sequence = request.sequence;
-  answer.status = status;
+  LeaseAnswer answer = answer_to(request, status);
   answer.policy_version = book_->version();
   return answer;
 }

@@ -168,6 +168,7 @@ std::string status_json(const StatusFacts& facts) {
       {"live_edges", facts.node.live_edges},
       {"slots_owned", facts.node.slots_owned},
       {"registers_incomplete", facts.node.registers_incomplete},
+      {"relay_buckets", facts.node.relay_buckets},
       {"owners_active", facts.node.owners_active},
       {"owners_dormant", facts.owners_dormant},
       {"buckets", facts.buckets},

@@ -25,7 +25,7 @@ inline constexpr MetricName kCheckDuration{"weir_check_duration_seconds",
                                            "Time from a complete request to its decision.",
                                            MetricKind::histogram, ""};
 inline constexpr MetricName kLeaseRequests{"weir_lease_requests_total",
-                                           "Requests to owners, one per bucket asked for.",
+                                           "Requests to owners and their relays, one per bucket.",
                                            MetricKind::counter, "result"};
 inline constexpr MetricName kLeaseTokens{"weir_lease_tokens",
                                          "Tokens on lease and not yet spent at this edge.",
@@ -62,6 +62,13 @@ inline constexpr MetricName kFramesDropped{
     "weir_cluster_frames_dropped_total",
     "Frames between nodes that could not be sent or made no sense. What they asked is asked again.",
     MetricKind::counter, "reason"};
+inline constexpr MetricName kRelayRequests{
+    "weir_relay_requests_total",
+    "Requests of this node's relay to owners, one per bucket asked for.", MetricKind::counter,
+    "result"};
+inline constexpr MetricName kRelayBuckets{
+    "weir_relay_buckets", "Buckets that this node's relay leases for the edges near it.",
+    MetricKind::gauge, ""};
 inline constexpr MetricName kOwnersActive{
     "weir_owners_active", "Customers whose owner actor runs on this node.", MetricKind::gauge, ""};
 inline constexpr MetricName kOwnersDormant{
@@ -85,6 +92,8 @@ inline constexpr std::array kAllMetrics = {metric::kChecks,
                                            metric::kTokenRefusals,
                                            metric::kSecurityReload,
                                            metric::kFramesDropped,
+                                           metric::kRelayRequests,
+                                           metric::kRelayBuckets,
                                            metric::kOwnersActive,
                                            metric::kOwnersDormant};
 

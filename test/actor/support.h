@@ -235,6 +235,7 @@ class TestNode {
  public:
   struct Options {
     std::string name;
+    std::string region = "eu";
     bool edge = true;
     bool owner = true;
     Topology topology;
@@ -253,7 +254,7 @@ class TestNode {
     if (!store_) store_ = std::make_shared<store::MemoryStore>(clock_, "boot", kSecond, 1);
     edge::LimiterConfig edge;
     edge.node = options.name;
-    edge.region = "eu";
+    edge.region = options.region;
     edge.wait_ns = options.wait_ns;
     edge.suspicion_ns = kMinute;
     limiter_ = std::make_unique<edge::Limiter>(edge, clock_, options.seed, [this] {
@@ -262,7 +263,7 @@ class TestNode {
     limiter_->set_policy(options.policy);
     NodeConfig config;
     config.name = options.name;
-    config.region = "eu";
+    config.region = options.region;
     config.edge = options.edge;
     config.owner = options.owner;
     config.listen = options.listen;

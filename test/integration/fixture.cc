@@ -104,6 +104,7 @@ void ClusterTest::start(int regions, int nodes, const std::string& policy,
   cli::ClusterShape shape;
   shape.regions = regions;
   shape.nodes = nodes;
+  shape.relays = relays_;
   shape.policy = policy;
   shape.node_lines = std::move(node_lines);
   start(std::move(shape));

@@ -92,6 +92,7 @@ class ClusterTest : public testing::Test {
   static void expect_use(const History& history, const LimitNumbers& limit,
                          std::int64_t permille_in_a_long_run);
 
+  int relays_ = 0;  ///< ClusterShape::relays, before `start`
   std::string folder_;
   std::unique_ptr<cli::LocalCluster> cluster_;
 

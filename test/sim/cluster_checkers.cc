@@ -107,26 +107,53 @@ void AgreementChecker::sampled(const BucketCopies& copies, Nanos true_ns) {
                         "/" + std::to_string(known.sequence));
 }
 
+namespace {
+
+/// A record that is committed or newer counts so much as out to this lessee. `node` empty: to the
+/// relay with this incarnation, whatever its node.
+bool is_backed(const BucketCopies& copies, const Version& committed, const LesseeId& lessee,
+               std::int64_t tokens) {
+  for (const auto& copy : copies.copies) {
+    if (!copy.record || copy.record->record.version < committed) continue;
+    for (const LesseeRecord& entry : copy.record->record.ledger.lessees) {
+      const bool same = entry.lessee.incarnation == lessee.incarnation &&
+                        (lessee.node.empty() ? entry.relay : entry.lessee.node == lessee.node);
+      if (same && entry.outstanding >= tokens && entry.ttl_remaining_ns > copy.record->age_ns) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 void ConservationChecker::sampled(const BucketCopies& copies, const Version& committed,
-                                  const std::vector<LiveLease>& leases, std::int64_t capacity,
+                                  const std::vector<LiveLease>& leases,
+                                  const std::vector<RelayLevel>& relays, std::int64_t capacity,
                                   Nanos true_ns) {
   std::int64_t held = 0;
+  std::map<std::uint64_t, std::int64_t> lent;  // by the relay's incarnation
+  for (const RelayLevel& relay : relays) {
+    lent[relay.grantor] += relay.level;
+    held = add_saturating(held, relay.level);
+  }
   for (const LiveLease& lease : leases) {
     judge();
     held = add_saturating(held, lease.held);
-    bool backed = false;
-    for (const auto& copy : copies.copies) {
-      if (!copy.record || copy.record->record.version < committed) continue;
-      for (const LesseeRecord& entry : copy.record->record.ledger.lessees) {
-        backed = backed || (entry.lessee == lease.lessee && entry.outstanding >= lease.held &&
-                            entry.ttl_remaining_ns > copy.record->age_ns);
-      }
-    }
-    if (!backed && !forgets_) {
-      violated(true_ns, lease.lessee.node + " lessee " + std::to_string(lease.lessee.incarnation % 1000) + " may spend " + std::to_string(lease.held) +
+    if (lease.grantor != 0) {
+      lent[lease.grantor] += lease.held;
+    } else if (!forgets_ && !is_backed(copies, committed, lease.lessee, lease.held)) {
+      violated(true_ns, lease.lessee.node + " may spend " + std::to_string(lease.held) +
                             " tokens of " + name_of(copies.bucket) +
                             " that no committed record counts as out");
     }
+  }
+  for (const auto& [grantor, tokens] : lent) {
+    if (tokens == 0 || forgets_ || is_backed(copies, committed, {"", grantor}, tokens)) continue;
+    violated(true_ns, "a relay's lease " + std::to_string(grantor) + " and those under it are " +
+                          std::to_string(tokens) + " tokens of " + name_of(copies.bucket) +
+                          " that no committed record counts as out");
   }
   if (held > capacity) {
     violated(true_ns, "edges hold " + std::to_string(held) + " of " + name_of(copies.bucket) +

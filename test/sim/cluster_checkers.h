@@ -34,6 +34,13 @@ struct BucketCopies {
 struct LiveLease {
   LesseeId lessee;
   std::int64_t held = 0;
+  std::uint64_t grantor = 0;  ///< incarnation of the relay that lent it; 0: the owner
+};
+
+/// What a relay that runs may still lend on, of one lease from above.
+struct RelayLevel {
+  std::uint64_t grantor = 0;
+  std::int64_t level = 0;
 };
 
 /// replica agreement, second half: no majority of stores, amnesic ones left out, may lack a
@@ -55,12 +62,15 @@ class AgreementChecker final : public Checker {
 };
 
 /// conservation: every token that an edge may spend stands in a record that is committed or newer,
-/// under that holder, unexpired; all of them and the free level together fit the capacity.
+/// under that holder, unexpired; one that a relay has lent on stands there under that relay's
+/// lease, together with all others of it (PROTOCOL F). All of them and the free level together fit
+/// the capacity.
 class ConservationChecker final : public Checker {
  public:
   ConservationChecker() : Checker("conservation") {}
   void sampled(const BucketCopies& copies, const Version& committed,
-               const std::vector<LiveLease>& leases, std::int64_t capacity, Nanos true_ns);
+               const std::vector<LiveLease>& leases, const std::vector<RelayLevel>& relays,
+               std::int64_t capacity, Nanos true_ns);
   /// An owner has begun with the record of this version and now counts `tokens` free and out
   /// together: no more than the record and its age give, with what flowed in kept below what was
   /// out (D5, B9).

@@ -81,10 +81,8 @@ void Node::boot() {
   process.incarnation = shared_.world.random.next() | 1;
   process.store = store_.get();
   process.stored_until_ns = shared_.world.now_ns();
-  process.router = std::make_unique<edge::Router>(
-      [this](const RegisterId& reg) -> const std::vector<std::string>& {
-        return shared_.view->placement().replicas(reg);
-      });
+  process.router =
+      std::make_unique<edge::Router>([this](const RegisterId& reg) { return places(reg, true); });
   if (settings_.edge) {
     edge::LimiterConfig config;
     config.node = settings_.name;
@@ -172,6 +170,7 @@ void Node::retire() {
   in_process([this] {
     shared_.world.log(settings_.name + " retires");
     if (process_->limiter) process_->limiter->begin_return();
+    step_relay(regions::Relay::Leave{});
     if (!process_->host) return;
     ownership::Host::Effects effects;
     process_->host->retire(clock_.boot_ns(), effects);
@@ -259,9 +258,14 @@ void Node::collect() {
 }
 
 void Node::send_request(LeaseRequest request) {
-  ++lease_requests_;
   if (const auto key = decode_bucket_key(request.bucket)) request.reg = register_for(*key);
-  const std::string& target = process_->router->target(request.reg, clock_.boot_ns());
+  const edge::Router::Target& target = process_->router->target(request.reg, clock_.boot_ns());
+  request.hop = target.hop;
+  ask(target.node, request);
+}
+
+void Node::ask(const std::string& target, const LeaseRequest& request) {
+  ++lease_requests_;
   shared_.world.detail([&] { return settings_.name + " to " + target + ": " + say(request); });
   shared_.network.send(settings_.name, target, [this, target, request] {
     Node& owner = *nodes_.at(target);
@@ -275,26 +279,46 @@ RegisterId Node::register_for(const BucketKey& key) const {
 
 void Node::receive_request(const LeaseRequest& request) {
   if (!process_ || !process_->host) return;
+  if (request.hop == LeaseHop::to_relay) {
+    relay_request(request);
+    return;
+  }
   ownership::Host::Effects effects;
   process_->host->lease_request(request, clock_.boot_ns(), effects);
   carry(std::move(effects));
 }
 
 void Node::receive_answer(const LeaseAnswer& answer, const std::string& from) {
-  if (!process_ || !process_->limiter) return;
+  if (!process_) return;
+  if (answer.hop == LeaseHop::from_relay) {
+    relay_answer(answer, from);
+    return;
+  }
+  if (!process_->limiter) return;
   const auto key = decode_bucket_key(answer.bucket);
   if (!key) return;
   const RegisterId reg = register_for(*key);
-  if (answer.status == LeaseStatus::not_owner) {
-    observer_.misdirected(settings_.name, reg);
-    if (process_->router->redirected(reg, from, answer.owner_hint, clock_.boot_ns())) {
-      process_->limiter->ask_again_now(answer);
-    }
-  } else {
+  const Nanos now_ns = clock_.boot_ns();
+  if (answer.status != LeaseStatus::not_owner) {
     observer_.found_owner(settings_.name, reg);
-    process_->router->heard(reg, from, clock_.boot_ns());
+  } else if (answer.hop == LeaseHop::direct) {
+    observer_.misdirected(settings_.name, reg);
   }
+  const bool again = process_->router->learn(reg, from, answer, now_ns);
+  if (again) process_->limiter->ask_again_now(answer);
   process_->limiter->on_answer(answer);
+}
+
+/// Sends an answer to the edge or the relay that it is for.
+void Node::answer_edge(const LeaseAnswer& answer) {
+  shared_.world.detail(
+      [&] { return settings_.name + " to " + answer.lessee.node + ": " + say(answer); });
+  shared_.network.send(settings_.name, answer.lessee.node, [this, answer] {
+    const auto edge = nodes_.find(answer.lessee.node);
+    if (edge == nodes_.end()) return;
+    Node& node = *edge->second;
+    node.in_process([&node, answer, from = settings_.name] { node.receive_answer(answer, from); });
+  });
 }
 
 /// Does what the host asked for, owners included, until nothing is left.
@@ -326,17 +350,7 @@ void Node::carry(ownership::Host::Effects&& effects) {
         });
       });
     }
-    for (const LeaseAnswer& answer : now.answers) {
-      shared_.world.detail(
-          [&] { return settings_.name + " to " + answer.lessee.node + ": " + say(answer); });
-      shared_.network.send(settings_.name, answer.lessee.node, [this, answer] {
-        const auto edge = nodes_.find(answer.lessee.node);
-        if (edge == nodes_.end()) return;
-        Node& node = *edge->second;
-        node.in_process(
-            [&node, answer, from = settings_.name] { node.receive_answer(answer, from); });
-      });
-    }
+    for (const LeaseAnswer& answer : now.answers) answer_edge(answer);
     for (auto& request : now.writes) write(std::move(request));
     if (now.topology) follow(*now.topology);
     if (now.number != 0) {

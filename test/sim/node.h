@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "regions/relay.h"
 #include "regions/topology_view.h"
 #include "src/edge/limiter.h"
 #include "src/edge/router.h"
@@ -113,6 +114,10 @@ class Node {
   /// 0: none runs.
   std::uint64_t process_incarnation() const { return process_ ? process_->incarnation : 0; }
   std::uint64_t lease_requests() const { return lease_requests_; }
+  /// Of them, what the relay here asked owners for.
+  std::uint64_t relay_requests() const { return relay_requests_; }
+  /// What the relay here has from above.
+  std::vector<regions::Relay::View> relay_views() const;
   /// Every bucket that an owner here has in memory.
   std::vector<std::pair<ownership::OwnerKey, ownership::BucketView>> ledgers();
   /// The next writes fail; `torn`: they are written all the same.
@@ -136,8 +141,11 @@ class Node {
     std::unique_ptr<policy::Spread> spread;
     std::map<ownership::OwnerKey, std::pair<std::uint64_t, std::unique_ptr<ownership::Owner>>>
         owners;
+    std::unique_ptr<edge::Router> upstream;  ///< of the relay
+    std::unique_ptr<regions::Relay> relay;
     Nanos collect_at_ns = kForever;  ///< true time of the next scheduled collect
     Nanos tick_at_ns = kForever;
+    Nanos relay_at_ns = kForever;
     Nanos stored_until_ns = 0;  ///< the disk's queue
     store::MemoryStore* store = nullptr;
 
@@ -167,6 +175,16 @@ class Node {
   RegisterId register_for(const BucketKey& key) const;
   void receive_request(const LeaseRequest& request);
   void receive_answer(const LeaseAnswer& answer, const std::string& from);
+  void answer_edge(const LeaseAnswer& answer);
+  void ask(const std::string& target, const LeaseRequest& request);
+
+  // node_relay.cc
+  edge::Router::Places places(const RegisterId& reg, bool relays) const;
+  void relay_request(const LeaseRequest& request);
+  void relay_answer(const LeaseAnswer& answer, const std::string& from);
+  void step_relay(const regions::Relay::Event& event);
+  void schedule_relay();
+
   void carry(ownership::Host::Effects&& effects);
   void follow(const TopologyState& state);
   void carry_owner(const std::variant<ownership::Host::OwnerStart, ownership::Host::OwnerStop,
@@ -196,6 +214,7 @@ class Node {
   bool catching_up_ = false;
   std::vector<std::function<void()>> held_back_;
   std::uint64_t lease_requests_ = 0;
+  std::uint64_t relay_requests_ = 0;
   Nanos stall_ns_ = 0;
   int failing_writes_ = 0;
   bool torn_ = false;

@@ -117,6 +117,7 @@ void Node::use_policy() {
   for (const auto& [key, owner] : process_->owners) keys.push_back(key);
   ownership::Host::Effects more;
   for (const auto& key : keys) step_owner(key, ownership::Owner::PolicyChanged{book}, more);
+  step_relay(regions::Relay::PolicyChanged{});
   carry(std::move(more));
 }
 

@@ -18,6 +18,7 @@ constexpr Nanos kActivationSlackNs = 30 * kMillisecond;
 /// Ownership does not move any more so long after the last change of the world, and some
 /// suspicions.
 constexpr Nanos kSettledNs = 3 * kSecond;
+constexpr const char* kRegions[] = {"eu", "us", "ap"};
 
 }  // namespace
 
@@ -76,8 +77,10 @@ std::string Simulation::summary() const {
   const Weather& weather = scenario_.weather;
   const LimitNumbers& numbers = scenario_.limits.front().numbers;
   return scenario_.name + ": R " + std::to_string(scenario_.replicas) + " of " +
-         std::to_string(scenario_.owner_nodes) + ", edges " + std::to_string(scenario_.edges) +
-         ", ttl " + std::to_string(scenario_.ttl_ns / kMillisecond) + " ms, delay " +
+         std::to_string(scenario_.owner_nodes) + ", regions " + std::to_string(scenario_.regions) +
+         " with " + std::to_string(scenario_.relay_nodes) + ", edges " +
+         std::to_string(scenario_.edges) + ", ttl " +
+         std::to_string(scenario_.ttl_ns / kMillisecond) + " ms, delay " +
          std::to_string(weather.delay_ns / kMicrosecond) + " us, loss " +
          std::to_string(weather.loss_permille) + ", stragglers " +
          std::to_string(weather.straggler_permille) + " of " +
@@ -121,7 +124,7 @@ TopologyVersion Simulation::topology_of(std::uint64_t version,
   Topology topology;
   topology.version = version;
   topology.replica_count = static_cast<std::uint32_t>(replicas);
-  TopologyRegion home{"eu", 1, {}};
+  TopologyRegion home{kRegions[0], 1, {}};
   for (const std::string& name : nodes) {
     const auto number = static_cast<std::size_t>(std::stoi(name.substr(name.find('-') + 1)));
     home.nodes.push_back({name, "z" + std::to_string(number % 3), {"127.0.0.1", 1}});
@@ -129,6 +132,16 @@ TopologyVersion Simulation::topology_of(std::uint64_t version,
   topology.regions.push_back(home);
   for (const std::string& customer : customers_) {
     if (scenario_.pins && version > 1 && world_.random.chance(500)) topology.pins[customer] = "eu";
+  }
+  // They are homes when they can be by the first topology, and for ever (A3).
+  const std::uint32_t weight = scenario_.relay_nodes >= scenario_.replicas ? 1 : 0;
+  for (int r = 1; r < scenario_.regions && scenario_.relay_nodes > 0; ++r) {
+    TopologyRegion other{kRegions[r], weight, {}};
+    for (int i = 1; i <= scenario_.relay_nodes; ++i) {
+      const std::string name = other.name + "-" + std::to_string(i);
+      other.nodes.push_back({name, "z" + std::to_string(i % 3), {"127.0.0.1", 1}});
+    }
+    topology.regions.push_back(std::move(other));
   }
   const std::string document = "version " + std::to_string(version);
   shared_.topologies.add(document, std::move(topology));
@@ -145,15 +158,21 @@ void Simulation::build_nodes() {
       topology_of(1, {first, first + scenario_.owner_nodes}, scenario_.replicas);
   shared_.topology = shared_.first_topology;
   shared_.view = shared_.topologies.whole_view(shared_.topology);
-  for (const std::string& name : owner_nodes_) {
+  const auto add_owner = [this](const std::string& name, const std::string& region) {
     const bool both = scenario_.edges > static_cast<int>(edges_.size()) && !scenario_.edges_apart;
-    add_node({name, "eu", both, true, 0, 0});
+    add_node({name, region, both, true, 0, 0});
     if (both) edges_.push_back(name);
+  };
+  for (const std::string& name : owner_nodes_) add_owner(name, kRegions[0]);
+  for (const TopologyRegion& region : shared_.view->topology().regions) {
+    if (region.name == kRegions[0]) continue;
+    for (const TopologyNode& node : region.nodes) add_owner(node.name, region.name);
   }
+  // Without relays all other edges are in the second region, if there is one.
   for (int i = 1; static_cast<int>(edges_.size()) < scenario_.edges; ++i) {
-    const std::string region = scenario_.regions > 1 ? "us" : "eu";
-    const std::string name = region + "-edge-" + std::to_string(i);
-    add_node({name, region, true, false, 0, 0});
+    const int r = scenario_.relay_nodes > 0 ? i % scenario_.regions : scenario_.regions - 1;
+    const std::string name = std::string(kRegions[r]) + "-edge-" + std::to_string(i);
+    add_node({name, kRegions[r], true, false, 0, 0});
     edges_.push_back(name);
   }
 }
@@ -289,15 +308,27 @@ std::map<std::string, std::vector<LiveLease>> Simulation::live_leases() const {
     const Nanos boot_ns = node->clock().boot_ns();
     for (const edge::LeaseView& lease : node->limiter()->leases()) {
       if (boot_ns >= lease.deadline_ns) continue;
-      leases[lease.bucket].push_back({{name, lease.incarnation}, lease.held});
+      leases[lease.bucket].push_back({{name, lease.incarnation}, lease.held, lease.grantor});
     }
   }
   return leases;
 }
 
+std::map<std::string, std::vector<RelayLevel>> Simulation::relay_levels() const {
+  std::map<std::string, std::vector<RelayLevel>> relays;
+  for (const auto& [name, node] : nodes_) {
+    for (const regions::Relay::View& view : node->relay_views()) {
+      if (node->clock().boot_ns() >= view.deadline_ns) continue;
+      relays[view.bucket].push_back({view.grantor, view.level});
+    }
+  }
+  return relays;
+}
+
 void Simulation::sample() {
   const Nanos now_ns = world_.now_ns();
   auto leases = live_leases();
+  auto relays = relay_levels();
   const std::int64_t cost = largest_cost();
   for (const std::string& customer : customers_) {
     for (const LimitDefinition& limit : limits_) {
@@ -307,7 +338,7 @@ void Simulation::sample() {
       bound_.settle(copies.bucket, numbers, now_ns);
       agreement_.sampled(copies, now_ns);
       conservation_.sampled(copies, agreement_.committed_version(copies), leases[copies.bucket],
-                            numbers.capacity, now_ns);
+                            relays[copies.bucket], numbers.capacity, now_ns);
       if (!scenario_.reboots()) conservation_.watch_excess(copies, now_ns);
       denial_.sampled(copies, cost, now_ns);
       const AgedRecord* newest = copies.newest();
@@ -320,6 +351,7 @@ void Simulation::sample() {
 
 Outcome Simulation::finish() {
   for (const auto& [name, node] : nodes_) outcome_.lease_requests += node->lease_requests();
+  for (const auto& [name, node] : nodes_) outcome_.relay_requests += node->relay_requests();
   const Checker* checkers[] = {&bound_,     &windows_, &conservation_, &epochs_, &promises_,
                                &agreement_, &use_,     &denial_,       &leak_,   &progress_,
                                &retry_,     &finding_, &bounded_};

@@ -25,6 +25,7 @@ struct Outcome {
   std::uint64_t denied = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t lease_requests = 0;
+  std::uint64_t relay_requests = 0;  ///< of these, by relays to owners
   std::uint64_t faults = 0;
   std::uint64_t takeovers = 0;
   std::map<std::string, std::uint64_t> judged;  ///< by checker: what it had to judge

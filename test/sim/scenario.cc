@@ -75,6 +75,7 @@ Status read_weather(const YAML::Node& node, Weather& weather) {
 Status read_key(const std::string& key, const YAML::Node& value, Scenario& scenario) {
   const std::map<std::string, std::function<void()>> keys = {
       {"regions", [&] { scenario.regions = value.as<int>(); }},
+      {"relay_nodes", [&] { scenario.relay_nodes = value.as<int>(); }},
       {"owner_nodes", [&] { scenario.owner_nodes = value.as<int>(); }},
       {"spares", [&] { scenario.spares = value.as<int>(); }},
       {"replicas", [&] { scenario.replicas = value.as<int>(); }},

@@ -67,9 +67,10 @@ struct Load {
 
 struct Scenario {
   std::string name;
-  int regions = 1;
-  int owner_nodes = 3;  ///< in the first region (each region, when spread over regions)
-  int spares = 0;       ///< owner nodes that the first topology leaves out
+  int regions = 1;      ///< at most 3
+  int owner_nodes = 3;  ///< in the first region
+  int spares = 0;       ///< of these, too, but left out by the first topology
+  int relay_nodes = 0;  ///< owner nodes in each other region; homes, too, when they are enough
   int replicas = 3;
   int edges = 3;
   Nanos ttl_ns = 5 * kSecond;

@@ -57,6 +57,7 @@ class Simulation final : public Observer {
   void schedule_sample();
   void sample();
   std::map<std::string, std::vector<LiveLease>> live_leases() const;
+  std::map<std::string, std::vector<RelayLevel>> relay_levels() const;
   BucketCopies copies_of(const std::string& customer, const LimitDefinition& limit);
   Outcome finish();
 

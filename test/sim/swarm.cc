@@ -45,6 +45,11 @@ Scenario swarm(Random& random) {
   s.owner_nodes = s.replicas + static_cast<int>(random.below(3));
   s.edges = pick(random, {1, 2, 3, 5, 10, 20, 40});
   s.edges_apart = random.chance(300);
+  if (random.chance(250)) {
+    s.regions = static_cast<int>(random.between(2, 3));
+    s.relay_nodes = static_cast<int>(random.below(4));
+    s.weather.between_regions_ns = random.between(1, 60) * kMillisecond;
+  }
   s.ttl_ns = pick(random, {kSecond, 2 * kSecond, 5 * kSecond, 10 * kSecond});
   if (random.chance(200)) s.max_buckets = 1;
   s.weather.loss_permille = random.chance(500) ? 0 : static_cast<unsigned>(random.below(100));

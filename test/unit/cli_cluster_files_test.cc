@@ -55,6 +55,18 @@ TEST(Shape, EveryNodeHasAPlaceAndTheFirstRegionItsThreeOwners) {
   }
 }
 
+TEST(Shape, ARegionWithRelaysOnlyIsNoHome) {
+  const auto nodes = with_addresses(*plan_nodes(2, 7, false, 1));
+  EXPECT_EQ(std::count_if(nodes.begin(), nodes.end(),
+                          [](const auto& node) { return node.owner && node.region == "us"; }),
+            1);
+  const auto topology = config::parse_topology(topology_yaml(nodes, false), "topology.yaml");
+  ASSERT_TRUE(topology) << config::to_string(topology.errors);
+  ASSERT_EQ(topology.value->regions.size(), 2U);
+  EXPECT_GT(topology.value->regions[0].weight, 0U);
+  EXPECT_EQ(topology.value->regions[1].weight, 0U);
+}
+
 TEST(Shape, RefusesWhatCannotBe) {
   EXPECT_FALSE(plan_nodes(0, 3));
   EXPECT_FALSE(plan_nodes(3, 2));

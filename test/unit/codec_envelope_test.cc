@@ -100,7 +100,10 @@ Envelope random_envelope(Random& random) {
                                        amount(),
                                        amount(),
                                        random.chance(500),
-                                       random.next()});
+                                       random.next(),
+                                       static_cast<LeaseHop>(random.below(3)),
+                                       random.next(),
+                                       static_cast<std::uint32_t>(random.between(1, 64))});
   }
   for (auto n = random.below(5); n > 0; --n) {
     envelope.lease_answers.push_back({bucket(),
@@ -117,7 +120,11 @@ Envelope random_envelope(Random& random) {
                                       random.next(),
                                       {random.next(), "eu-1", random.next()},
                                       random.chance(500) ? "eu-2" : "",
-                                      random.chance(500) ? amount() : 0});
+                                      random.chance(500) ? amount() : 0,
+                                      static_cast<LeaseHop>(random.below(3)),
+                                      random.next(),
+                                      amount(),
+                                      amount()});
   }
   for (auto n = random.below(3); n > 0; --n) {
     envelope.owner_queries.push_back(
@@ -148,6 +155,19 @@ TEST(EnvelopeCodec, golden_bytes_are_for_ever) {
   window.lease_answers = {window_answer()};
   EXPECT_EQ(test::to_hex(encode_envelope(window)), test::to_hex(vectors["window"]));
   EXPECT_EQ(*decode_envelope(vectors["window"]), window);
+  Envelope relay;
+  relay.from = "us-1";
+  relay.to = "eu-1";
+  relay.lease_requests = {sample_request()};
+  relay.lease_requests[0].hop = LeaseHop::from_relay;
+  relay.lease_requests[0].weight = 4;
+  relay.lease_answers = {sample_answer()};
+  relay.lease_answers[0].hop = LeaseHop::to_relay;
+  relay.lease_answers[0].grantor = 0xa1b2c3d4e5f60718;
+  relay.lease_answers[0].upstream_round_trip_ns = 80 * kMillisecond;
+  relay.lease_answers[0].age_ns = 3 * kMillisecond;
+  EXPECT_EQ(test::to_hex(encode_envelope(relay)), test::to_hex(vectors["relay"]));
+  EXPECT_EQ(*decode_envelope(vectors["relay"]), relay);
   const auto decoded = decode_envelope(vectors["full"]);
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(*decoded, sample_envelope());
@@ -230,6 +250,7 @@ TEST(EnvelopeCodec, refuses_insane_requests) {
   refuse("lease_requests[0].reg.region", [](LeaseRequest& r) { r.reg.region = "eu"; });
   refuse("lease_requests[0].reg.kind",
          [](LeaseRequest& r) { r.reg.kind = static_cast<RegisterId::Kind>(5); });
+  refuse("lease_requests[0].hop", [](LeaseRequest& r) { r.hop = static_cast<LeaseHop>(3); });
 }
 
 TEST(EnvelopeCodec, refuses_insane_answers) {
@@ -243,6 +264,10 @@ TEST(EnvelopeCodec, refuses_insane_answers) {
   refuse("lease_answers[0].next_token_ns", [](LeaseAnswer& a) { a.next_token_ns = -1; });
   refuse("lease_answers[0].outstanding", [](LeaseAnswer& a) { a.outstanding = -1; });
   refuse("lease_answers[0].capacity", [](LeaseAnswer& a) { a.capacity = -1; });
+  refuse("lease_answers[0].hop", [](LeaseAnswer& a) { a.hop = static_cast<LeaseHop>(3); });
+  refuse("lease_answers[0].age_ns", [](LeaseAnswer& a) { a.age_ns = -1; });
+  refuse("lease_answers[0].upstream_round_trip_ns",
+         [](LeaseAnswer& a) { a.upstream_round_trip_ns = -1; });
   refuse("lease_answers[0].status",
          [](LeaseAnswer& a) { a.status = static_cast<LeaseStatus>(10); });
   refuse("lease_answers[0].status", [](LeaseAnswer& a) { a.status = static_cast<LeaseStatus>(0); });

@@ -76,7 +76,8 @@ StoredRecord random_record(Random& random) {
                               outstanding,
                               random.between(0, INT64_MAX),
                               random.between(0, INT64_MAX),
-                              random.between(0, INT64_MAX)});
+                              random.between(0, INT64_MAX),
+                              random.chance(200)});
   }
   ledger.level = random.between(0, std::max<std::int64_t>(0, ledger.numbers.capacity - out));
   return record;
@@ -101,6 +102,10 @@ TEST(RecordCodec, golden_bytes_are_for_ever) {
   EXPECT_EQ(test::to_hex(encode_record(window_record(), sample_stamp())),
             test::to_hex(vectors["window"]));
   EXPECT_EQ(decode_record("bucket", vectors["window"])->record, window_record());
+  StoredRecord relay = sample_record();
+  relay.ledger.lessees[1].relay = true;
+  EXPECT_EQ(test::to_hex(encode_record(relay, sample_stamp())), test::to_hex(vectors["relay"]));
+  EXPECT_EQ(decode_record("bucket", vectors["relay"])->record, relay);
   const auto decoded = decode_record("bucket", vectors["full"]);
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(*decoded, (DecodedRecord{sample_record(), sample_stamp()}));

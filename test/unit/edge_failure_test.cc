@@ -191,5 +191,23 @@ TEST(I2, RecoversWithTheOwnersFirstWord) {
   EXPECT_EQ(edge.last->source, Source::lease);
 }
 
+TEST(I1, WhoWaitsForARelayWaitsForItsOwnRoundTripToo) {
+  LoneEdge edge({leased_limit("api", 100, 10, kSecond)});
+  edge.check(check_of("acme"));
+  const LeaseRequest request = edge.request();
+  edge.pass(kMillisecond);
+  LeaseAnswer pending = LoneEdge::answer(request, LeaseStatus::pending);
+  pending.hop = LeaseHop::to_relay;
+  pending.upstream_round_trip_ns = 80 * kMillisecond;
+  edge.limiter().on_answer(pending);
+  edge.pass(100 * kMillisecond);
+  edge.collect();
+  EXPECT_FALSE(edge.last.has_value()) << "denied after 50 ms, as if the relay were the owner";
+  edge.pass(62 * kMillisecond);  // twice 81 ms since it was asked
+  edge.collect();
+  ASSERT_TRUE(edge.last.has_value());
+  EXPECT_EQ(edge.last->source, Source::timeout);
+}
+
 }  // namespace
 }  // namespace weir::test

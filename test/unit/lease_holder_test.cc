@@ -334,5 +334,53 @@ TEST(Deadline, NeverNamesAnInstantAtWhichNothingHappens) {
   }
 }
 
+TEST(F4, ARequestThatIsPendingAtARelayIsParkedThere) {
+  Holder holder;
+  auto demand = waiting_for(1);
+  const LeaseRequest request = ask(holder, demand, kStart);
+  LeaseAnswer pending = answer(request, LeaseStatus::pending, 0, 0);
+  pending.hop = LeaseHop::to_relay;
+  demand.upstream_ns = 80 * kMillisecond;
+  EXPECT_EQ(holder.on_answer(pending, kTerms, kStart), Holder::Heard::pending);
+  EXPECT_FALSE(holder.open());
+  EXPECT_FALSE(holder.denied(1, kStart)) << "no denial";
+  // Asked again only when the relay must have heard from the owner.
+  EXPECT_FALSE(holder.poll(demand, kTerms, kStart + 319 * kMillisecond).has_value());
+  const LeaseAnswer granted = answer(request, LeaseStatus::granted, 3);
+  EXPECT_EQ(holder.on_answer(granted, kTerms, kStart + 90 * kMillisecond), Holder::Heard::tokens);
+  EXPECT_EQ(holder.held(), 3);
+}
+
+TEST(F4, ALostPushIsAskedForAgain) {
+  Holder holder;
+  auto demand = waiting_for(1);
+  LeaseAnswer pending = answer(ask(holder, demand, kStart), LeaseStatus::pending, 0, 0);
+  pending.hop = LeaseHop::to_relay;
+  demand.upstream_ns = 80 * kMillisecond;
+  holder.on_answer(pending, kTerms, kStart);
+  EXPECT_EQ(ask(holder, demand, kStart + 320 * kMillisecond).sequence, 2U);
+}
+
+TEST(F3, CountersNameTheGrantorThatTheyWereBegunWith) {
+  Holder holder;
+  const LeaseRequest request = ask(holder, waiting_for(1), kStart);
+  EXPECT_EQ(request.grantor, 0U);
+  LeaseAnswer granted = answer(request, LeaseStatus::granted, 1);
+  granted.grantor = 42;
+  holder.on_answer(granted, kTerms, kStart);
+  EXPECT_EQ(ask(holder, waiting_for(5), kStart).grantor, 42U);
+}
+
+TEST(E7, ADenialThatARelayPassesOnHasTheAgeOfTheOwnersWord) {
+  Holder holder;
+  LeaseAnswer empty = answer(ask(holder, waiting_for(1), kStart), LeaseStatus::empty, 0, 0);
+  empty.retry_ns = 10 * kSecond;
+  empty.level = 0;
+  empty.age_ns = 700 * kMillisecond;
+  holder.on_answer(empty, kTerms, kStart);
+  EXPECT_TRUE(holder.denied(1, kStart + 299 * kMillisecond));
+  EXPECT_FALSE(holder.denied(1, kStart + 300 * kMillisecond));
+}
+
 }  // namespace
 }  // namespace weir::lease

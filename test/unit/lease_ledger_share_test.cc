@@ -233,5 +233,22 @@ TEST(Deadline, NothingParkedAndNothingOutSleepsUntilTheEntryEnds) {
   EXPECT_EQ(ledger.next_deadline(), kStart + kTerms.grantor_ns());
 }
 
+TEST(G2, ARelayForThreeEdgesHasThePartOfThree) {
+  Ledger ledger = full_ledger({12, 4, kSecond});
+  ledger.request(request_of("drain", 1, {.want = 12, .need = 12}), kStart);
+  ledger.request(request_of("drain", 2, {.held = 0, .spent = 12}), kStart);
+  LeaseRequest edge = request_of("edge", 1, {.want = 12, .need = 12});
+  LeaseRequest relay = request_of("relay", 1, {.want = 9, .need = 9});
+  relay.hop = LeaseHop::from_relay;
+  relay.weight = 3;
+  ledger.request(edge, kStart);
+  ledger.request(relay, kStart);
+  // Four tokens a second, one by one: three of each four are the relay's.
+  const auto early = run_until(ledger, kStart + 2900 * kMillisecond);
+  for (const LeaseAnswer& said : answers_to(early, "relay")) EXPECT_EQ(said.granted, 0);
+  const auto late = run_until(ledger, kStart + 3100 * kMillisecond);
+  EXPECT_EQ(answers_to(late, "relay").back().granted, 9);
+}
+
 }  // namespace
 }  // namespace weir::lease::test

@@ -217,14 +217,15 @@ TEST(D8, ChangedRateCountsFromTheChangeOn) {
   EXPECT_EQ(ledger.level(), 23);
 }
 
-TEST(D9, AtMostSixtyFourLesseesThenCrowdedAndIdleEntriesLeaveFirst) {
+TEST(D9, AtMostFiftySixEdgesThenCrowdedAndIdleEntriesLeaveFirst) {
+  constexpr std::size_t kMostEdges = kMaxLesseesPerRecord - kRelayPlacesPerRecord;
   Ledger ledger = full_ledger({1000, 10, kSecond});
-  for (std::size_t i = 0; i < kMaxLesseesPerRecord; ++i) {
+  for (std::size_t i = 0; i < kMostEdges; ++i) {
     ledger.request(request_of("n" + std::to_string(i), 1, {.want = 1}), kStart);
   }
   const auto crowded = ledger.request(request_of("late", 1, {.want = 1}), kStart);
   EXPECT_EQ(answer_to(crowded, "late").status, LeaseStatus::crowded);
-  EXPECT_EQ(ledger.record(kStart).lessees.size(), kMaxLesseesPerRecord);
+  EXPECT_EQ(ledger.record(kStart).lessees.size(), kMostEdges);
   ledger.request(request_of("n5", 2, {.spent = 1}), kStart);
   const auto served = ledger.request(request_of("late", 1, {.want = 1}), kStart);
   EXPECT_EQ(answer_to(served, "late").granted, 1);
@@ -318,6 +319,46 @@ TEST(Random, FreePlusOutNeverExceedsTheCapacityLessWhatWasSpent) {
     }
     ASSERT_EQ(ledger.counters().breaches, 0U);
   }
+}
+
+TEST(D9, EightPlacesAreKeptForRelays) {
+  Ledger ledger = full_ledger({1000, 1, kSecond});
+  const auto ask = [&](const std::string& node, LeaseHop hop) {
+    LeaseRequest request = request_of(node, 1, {.want = 1, .need = 1});
+    request.hop = hop;
+    return answer_to(ledger.request(request, kStart), node);
+  };
+  for (int i = 0; i < 56; ++i) {
+    EXPECT_EQ(ask("edge " + std::to_string(i), LeaseHop::direct).status, LeaseStatus::granted);
+  }
+  EXPECT_EQ(ask("edge 56", LeaseHop::direct).status, LeaseStatus::crowded);
+  for (int i = 0; i < 8; ++i) {
+    const LeaseAnswer granted = ask("relay " + std::to_string(i), LeaseHop::from_relay);
+    EXPECT_EQ(granted.status, LeaseStatus::granted);
+    EXPECT_EQ(granted.hop, LeaseHop::from_relay);
+  }
+  EXPECT_EQ(ask("relay 8", LeaseHop::from_relay).status, LeaseStatus::crowded);
+  // Who is a relay is in the record: the next owner keeps the places, too.
+  Ledger next("bucket", ledger.record(kStart), 0, kTerms, kStart);
+  LeaseRequest gone = request_of("edge 0", 2, {.held = 0, .spent = 1});
+  next.request(gone, kStart);
+  EXPECT_EQ(
+      answer_to(next.request(request_of("edge 57", 1, {.want = 1, .need = 1}), kStart), "edge 57")
+          .status,
+      LeaseStatus::granted);
+  EXPECT_EQ(
+      answer_to(next.request(request_of("edge 58", 1, {.want = 1, .need = 1}), kStart), "edge 58")
+          .status,
+      LeaseStatus::crowded);
+}
+
+TEST(F3, CountersBegunWithARelayAreUnknownToTheOwner) {
+  Ledger ledger = full_ledger();
+  ledger.request(request_of("a", 1, {.want = 5, .need = 5}), kStart);
+  LeaseRequest report = request_of("a", 2, {.given_back = 3});
+  report.grantor = 99;
+  EXPECT_EQ(answer_to(ledger.request(report, kStart), "a").status, LeaseStatus::unknown);
+  EXPECT_EQ(ledger.level(), 95);
 }
 
 }  // namespace

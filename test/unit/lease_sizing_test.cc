@@ -12,18 +12,25 @@ namespace {
 
 using Shares = std::vector<std::int64_t>;
 
+/// Of claims that all weigh the same.
+Shares equal_shares(std::int64_t amount, const Shares& wants) {
+  std::vector<Claim> claims;
+  for (const std::int64_t want : wants) claims.push_back({want, 1});
+  return max_min_shares(amount, claims);
+}
+
 TEST(MaxMin, NobodyGetsMoreThanItWantsAndTheRestIsShared) {
-  EXPECT_EQ(max_min_shares(10, {2, 8, 8}), (Shares{2, 4, 4}));
-  EXPECT_EQ(max_min_shares(10, {100, 1}), (Shares{9, 1}));
-  EXPECT_EQ(max_min_shares(0, {5, 5}), (Shares{0, 0}));
-  EXPECT_EQ(max_min_shares(-3, {5}), (Shares{0}));
-  EXPECT_EQ(max_min_shares(5, {}), (Shares{}));
-  EXPECT_EQ(max_min_shares(7, {-1, INT64_MAX}), (Shares{0, 7}));
+  EXPECT_EQ(equal_shares(10, {2, 8, 8}), (Shares{2, 4, 4}));
+  EXPECT_EQ(equal_shares(10, {100, 1}), (Shares{9, 1}));
+  EXPECT_EQ(equal_shares(0, {5, 5}), (Shares{0, 0}));
+  EXPECT_EQ(equal_shares(-3, {5}), (Shares{0}));
+  EXPECT_EQ(equal_shares(5, {}), (Shares{}));
+  EXPECT_EQ(equal_shares(7, {-1, INT64_MAX}), (Shares{0, 7}));
 }
 
 TEST(MaxMin, OverstatingTakesNothingFromWhoIsBelowTheFairShare) {
-  EXPECT_EQ(max_min_shares(30, {10, 20, 1000})[0], max_min_shares(30, {10, 20, INT64_MAX})[0]);
-  EXPECT_EQ(max_min_shares(30, {10, 20, 1000})[0], 10);
+  EXPECT_EQ(equal_shares(30, {10, 20, 1000})[0], equal_shares(30, {10, 20, INT64_MAX})[0]);
+  EXPECT_EQ(equal_shares(30, {10, 20, 1000})[0], 10);
 }
 
 TEST(MaxMin, SumsAndFairnessHoldForRandomWants) {
@@ -32,7 +39,7 @@ TEST(MaxMin, SumsAndFairnessHoldForRandomWants) {
     Shares wants(1 + random.below(10));
     for (auto& want : wants) want = random.between(0, 100);
     const std::int64_t amount = random.between(0, 400);
-    const Shares shares = max_min_shares(amount, wants);
+    const Shares shares = equal_shares(amount, wants);
     const std::int64_t wanted = std::accumulate(wants.begin(), wants.end(), std::int64_t{0});
     ASSERT_EQ(std::accumulate(shares.begin(), shares.end(), std::int64_t{0}),
               std::min(amount, wanted));
@@ -46,6 +53,13 @@ TEST(MaxMin, SumsAndFairnessHoldForRandomWants) {
       }
     }
   }
+}
+
+TEST(MaxMin, AClaimOfWeightThreeHasThePartOfThree) {
+  EXPECT_EQ(max_min_shares(40, {{100, 1}, {100, 3}}), (Shares{10, 30}));
+  EXPECT_EQ(max_min_shares(40, {{2, 1}, {100, 1}, {100, 3}}), (Shares{2, 9, 29}));
+  EXPECT_EQ(max_min_shares(40, {{100, 1}, {12, 3}}), (Shares{28, 12}));
+  EXPECT_EQ(max_min_shares(INT64_MAX, {{INT64_MAX, 64}, {INT64_MAX, 64}})[0], INT64_MAX / 2 + 1);
 }
 
 TEST(Demand, SteadyRateIsMeasuredAndFadesWhenItEnds) {

@@ -245,6 +245,19 @@ TEST(Host, what_is_asked_for_while_there_is_no_owner_reaches_the_next_one) {
   EXPECT_EQ(hosts.answers[0].owner_hint, owner);
 }
 
+TEST(Host, a_relay_is_told_that_it_is_the_relay_who_asked_in_vain) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  LeaseRequest request = request_for(reg);
+  request.hop = LeaseHop::from_relay;
+  hosts.ask("n2", request);
+  ASSERT_EQ(hosts.answers.size(), 1U);
+  EXPECT_EQ(hosts.answers[0].status, LeaseStatus::not_owner);
+  EXPECT_EQ(hosts.answers[0].owner_hint, "n0");
+  EXPECT_EQ(hosts.answers[0].hop, LeaseHop::from_relay);
+}
+
 TEST(Host, registers_that_are_in_no_list_start_when_they_are_asked_for) {
   Hosts hosts(3, {});
   const RegisterId reg{RegisterId::Kind::region, "us", 7};

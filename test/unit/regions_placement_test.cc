@@ -541,5 +541,16 @@ TEST(PlacementTotal, NonsenseIsPlacedToo) {
   EXPECT_EQ(even.replicas(global(UINT16_MAX)), even.replicas(global(UINT16_MAX % kSlotCount)));
 }
 
+TEST(Placement, RelaysAreTheOwnerNodesOfTheEdgesRegionByRank) {
+  const Topology topology = three_regions();
+  const Placement placement(topology);
+  for (Slot slot = 0; slot < 50; ++slot) {
+    const auto* relays = placement.relays(global(slot), "us");
+    ASSERT_NE(relays, nullptr);
+    EXPECT_EQ(*relays, placement.replicas(in_region("us", slot)));
+  }
+  EXPECT_EQ(placement.relays(global(0), "nowhere"), nullptr);
+}
+
 }  // namespace
 }  // namespace weir::regions
