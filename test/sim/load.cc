@@ -117,7 +117,9 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
   const Weather& weather = network_.weather;
   const bool free = busy_[edge] == 0 && invoked_ns >= free_since_ns_[edge];
   if (free && now_ns - storm_ended_ns_ > kStormEchoNs) {
-    const Nanos slow_ns = 4 * (round_trip_ns() + 2 * weather.straggler_ns);
+    // A first round trip that an outage made long counts as the suspicion time at most.
+    const Nanos outage_ns = scenario_.faults.empty() ? 0 : 2 * kSuspicionNs;
+    const Nanos slow_ns = std::max(4 * (round_trip_ns() + 2 * weather.straggler_ns), outage_ns);
     progress_.answered(invoked_ns, now_ns, std::max(scenario_.wait_ns, slow_ns) + kPatienceNs,
                        edge);
   }
