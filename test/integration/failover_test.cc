@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 
 #include "test/integration/fixture.h"
 
@@ -89,6 +90,47 @@ TEST_F(FailOver, KilledOwnersAreSucceededAndNothingIsGrantedTwice) {
   expect_bound(history, kLimit, "owning nodes killed");
   EXPECT_EQ(failed_at_living(history, died), 0) << testing::PrintToString(load.complaints());
   EXPECT_GT(metric_of_all("weir_takeovers_total"), 0);
+}
+
+/// Every node in turn, under half of the demand that the limit bears: nobody has a reason to deny.
+/// The clients of a node that stops lose it, and nobody else does.
+TEST_F(FailOver, ARollingRestartIsNotNoticed) {
+  Load load(load_of(http(), 100, 1, 2 * load_ns()));
+  std::vector<std::pair<Nanos, Nanos>> away(cluster_->nodes().size());
+  ASSERT_TRUE(load.wait_for_permille(150));
+  for (std::size_t i = 0; i < away.size(); ++i) {
+    const std::string name = node(i).name;
+    away[i].first = now_ns();
+    ASSERT_TRUE(cluster_->kill(name, SIGTERM));
+    ASSERT_TRUE(cluster_->wait_for_exit(name, cli::kClusterStopNs));
+    ASSERT_TRUE(cluster_->restart(name));
+    std::cout << name << " was away for " << (now_ns() - away[i].first) / kMillisecond << " ms\n";
+    // A client learns from its next check that its connection is one to the old process.
+    away[i].second = now_ns() + kSecond;
+  }
+  const History history = load.finish();
+  expect_bound(history, kLimit, "all nodes restarted in turn");
+  std::int64_t failed = 0;
+  std::map<std::string, std::int64_t> denied;
+  for (const CheckRecord& one : history) {
+    const auto& [from_ns, to_ns] = away[static_cast<std::size_t>(one.node)];
+    const bool was_away = one.returned_ns >= from_ns && one.invoked_ns <= to_ns;
+    if (one.verdict == Verdict::failed && !was_away) {
+      ++failed;
+      std::cout << node(static_cast<std::size_t>(one.node)).name << " failed by " << one.source
+                << " from " << (one.invoked_ns - from_ns) / kMillisecond << " to "
+                << (one.returned_ns - from_ns) / kMillisecond << " ms after its restart began\n";
+    }
+    if (one.verdict == Verdict::denied) ++denied[one.source];
+  }
+  EXPECT_EQ(failed, 0) << testing::PrintToString(load.complaints());
+  std::int64_t unjustified = 0;
+  for (const auto& [source, times] : denied) {
+    std::cout << source << " denied " << times << "\n";
+    unjustified += times;
+  }
+  // While registers change hands a busy machine makes answers late.
+  EXPECT_LE(unjustified * 1000, long_run() ? 0 : 50 * static_cast<std::int64_t>(history.size()));
 }
 
 /// A hundred customers at twice their limit, owned by three nodes that are killed by turns.

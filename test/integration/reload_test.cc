@@ -52,7 +52,7 @@ class Reload : public ClusterTest {
         start(regions, nodes, policy(1, api("rate: 100/s, burst: 50")), patient_node()));
     ASSERT_NO_FATAL_FAILURE(spend(node(0).http, "drained", {{"route", "few"}}, 5));
     expect_few_drained("at first");
-    LoadShape shape = load_of(http(), 100, 4, (long_run() ? 30 : 9) * kSecond);
+    LoadShape shape = load_of(http(), 100, 4, (long_run() ? 30 : 14) * kSecond);
     shape.attributes = {{"route", "load"}};
     Load load(shape);
 
