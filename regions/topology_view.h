@@ -23,6 +23,9 @@ class View final : public ownership::TopologyView {
   View(const TopologyState& state, const Topology& finished, const std::optional<Topology>& next);
 
   ownership::Layout layout(const RegisterId& reg, std::uint64_t known) const override;
+  RegisterId register_for(const BucketKey& bucket) const override {
+    return placement().register_for(bucket.scope, bucket.region, bucket.customer);
+  }
   std::vector<RegisterId> registers(const std::string& node) const override;
   std::vector<RegisterId> all() const override;
   std::vector<std::string> owner_nodes() const override;

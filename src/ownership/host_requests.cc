@@ -2,19 +2,10 @@
 
 #include <utility>
 
+#include "src/base/mutants.h"
 #include "src/ownership/host.h"
 
 namespace weir::ownership {
-namespace {
-
-std::string customer_of(std::string_view bucket) {
-  const auto length = take_varint(bucket);
-  if (!length || *length > bucket.size()) return {};
-  return std::string(bucket.substr(0, *length));
-}
-
-}  // namespace
-
 LeaseAnswer Host::refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const {
   LeaseAnswer answer = answer_to(request, status);
   answer.owner_hint = std::move(hint);
@@ -24,6 +15,14 @@ LeaseAnswer Host::refusal(const LeaseRequest& request, LeaseStatus status, std::
 /// Whoever does not own says who should: the owner it knows, or nobody. While a register has no
 /// owner its replicas keep the requests for whoever of them wins.
 void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out) {
+  const auto bucket = decode_bucket_key(request.bucket);
+  if (!bucket || bucket->scope == Scope::node) return;  // no edge of ours writes this
+  // Whoever goes by another topology asks for another register, which may know nothing of what the
+  // customer has spent in its own (J3).
+  if (view_->register_for(*bucket) != request.reg && !WEIR_MUTANT(register_unchecked)) {
+    out.answers.push_back(refusal(request, LeaseStatus::not_owner, {}));
+    return;
+  }
   const auto place = serve(request.reg, now_ns);
   if (place == places_.end() || !place->second.seat.active()) {
     std::string owner = owner_of(request.reg, now_ns);
@@ -31,7 +30,7 @@ void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out
     out.answers.push_back(refusal(request, LeaseStatus::not_owner, std::move(owner)));
     return;
   }
-  const OwnerKey key{request.reg, customer_of(request.bucket)};
+  const OwnerKey key{request.reg, bucket->customer};
   if (leaves(key)) {
     out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
     return;

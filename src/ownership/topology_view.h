@@ -18,6 +18,8 @@ class TopologyView {
   virtual ~TopologyView() = default;
   /// How a register is replicated; `known` is the highest stage that anybody has shown for it.
   virtual Layout layout(const RegisterId& reg, std::uint64_t known) const = 0;
+  /// Where a bucket lives by the finished version.
+  virtual RegisterId register_for(const BucketKey& bucket) const = 0;
   /// The registers that a node has a part in, under the finished version or the one under way.
   virtual std::vector<RegisterId> registers(const std::string& node) const = 0;
   /// Every register that exists from the start.

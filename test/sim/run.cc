@@ -276,8 +276,8 @@ std::int64_t Simulation::largest_cost() const {
 /// everything has moved.
 std::vector<std::string> Simulation::replicas_of(const RegisterId& reg) const {
   std::uint64_t stage = 0;
-  for (const std::string& name : owner_nodes_) {
-    stage = std::max(stage, nodes_.at(name)->register_state(reg).stage);
+  for (const auto& [name, node] : nodes_) {
+    if (node->settings().owner) stage = std::max(stage, node->register_state(reg).stage);
   }
   return shared_.view->layout(reg, stage).quorums.sets.front();
 }

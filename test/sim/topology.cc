@@ -14,6 +14,9 @@ class TouchedView final : public ownership::TopologyView {
   ownership::Layout layout(const RegisterId& reg, std::uint64_t known) const override {
     return whole_->layout(reg, known);
   }
+  RegisterId register_for(const BucketKey& bucket) const override {
+    return whole_->register_for(bucket);
+  }
   std::vector<RegisterId> registers(const std::string& node) const override {
     std::vector<RegisterId> result;
     for (const RegisterId& reg : touched_) {

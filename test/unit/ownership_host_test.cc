@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <sstream>
 
 #include "src/ownership/host.h"
 #include "src/store/memory_store.h"
@@ -35,6 +36,12 @@ struct Machine final : RecordReader {
   bool up = true;
 };
 
+/// A customer for each register.
+std::string customer_in(const RegisterId& reg) {
+  return std::to_string(static_cast<int>(reg.kind)) + " " + std::to_string(reg.slot) + " " +
+         reg.region;
+}
+
 /// All nodes replicate every register; each slot ranks them in its own way.
 class Rotated final : public TopologyView {
  public:
@@ -44,6 +51,14 @@ class Rotated final : public TopologyView {
     std::vector<std::string> set = names_;
     std::rotate(set.begin(), set.begin() + reg.slot % set.size(), set.end());
     return {2, 2, {{std::move(set)}}, {}};
+  }
+  RegisterId register_for(const BucketKey& bucket) const override {
+    std::istringstream text(bucket.customer);
+    int kind = 0;
+    RegisterId reg;
+    text >> kind >> reg.slot >> reg.region;
+    reg.kind = static_cast<RegisterId::Kind>(kind);
+    return reg;
   }
   std::vector<RegisterId> registers(const std::string&) const override { return registers_; }
   std::vector<RegisterId> all() const override { return registers_; }
@@ -184,7 +199,7 @@ std::vector<RegisterId> all_slots() {
 LeaseRequest request_for(const RegisterId& reg) {
   LeaseRequest request;
   request.reg = reg;
-  request.bucket = encode(BucketKey{"acme", Scope::global, {}, "api", {}});
+  request.bucket = encode(BucketKey{customer_in(reg), Scope::global, {}, "api", {}});
   request.lessee = {"edge", 7};
   request.sequence = 1;
   request.want = request.need = 1;
@@ -256,6 +271,17 @@ TEST(Host, a_relay_is_told_that_it_is_the_relay_who_asked_in_vain) {
   EXPECT_EQ(hosts.answers[0].status, LeaseStatus::not_owner);
   EXPECT_EQ(hosts.answers[0].owner_hint, "n0");
   EXPECT_EQ(hosts.answers[0].hop, LeaseHop::from_relay);
+}
+
+TEST(Host, a_register_that_is_not_the_customers_is_not_asked) {
+  Hosts hosts(1, all_slots());
+  hosts.run(kSecond);
+  LeaseRequest request = request_for({RegisterId::Kind::global, "", 7});
+  request.reg.slot = 8;
+  hosts.ask("n0", request);
+  ASSERT_EQ(hosts.answers.size(), 1U);
+  EXPECT_EQ(hosts.answers[0].status, LeaseStatus::not_owner);
+  EXPECT_TRUE(hosts.started.empty()) << "it would find a bucket that is new, and full";
 }
 
 TEST(Host, registers_that_are_in_no_list_start_when_they_are_asked_for) {
