@@ -108,7 +108,13 @@ Nanos Ledger::entry_end_ns(Nanos now_ns) const {
 
 void Ledger::extend(Entry& entry, LeaseAnswer& answer, Nanos now_ns) const {
   answer.ttl_ns = ttl_ns();
-  entry.expires_ns = std::max(entry.expires_ns, lease_end_ns(now_ns));
+  live_until(entry, lease_end_ns(now_ns), now_ns);
+}
+
+void Ledger::live_until(Entry& entry, Nanos end_ns, Nanos now_ns) const {
+  if (end_ns <= entry.expires_ns) return;
+  entry.expires_ns = end_ns;
+  entry.margin_ns = end_ns - now_ns - ttl_ns();
 }
 
 void Ledger::refill_to(Nanos instant_ns) {
@@ -181,7 +187,7 @@ Ledger::Entry* Ledger::find_or_create(const LeaseRequest& request, Nanos now_ns,
   const bool outlived = found != entries_.end() && found->second.sequence == kOutlivedSequence;
   if (found != entries_.end() && !outlived && !of_another) return &found->second;
   Entry fresh;
-  fresh.expires_ns = entry_end_ns(now_ns);
+  live_until(fresh, entry_end_ns(now_ns), now_ns);
   fresh.heard_ns = now_ns;
   fresh.relay = request.hop == LeaseHop::from_relay;
   if (believed) {
@@ -298,8 +304,7 @@ void Ledger::answer_booked(const LeaseRequest& request, Entry& entry, Nanos now_
     entry.credit = saved;
     if (lent_) entry.served = std::max(entry.served, least_served());
     entry.want = std::max(request.want, request.need);
-    entry.expires_ns =
-        entry.outstanding > 0 ? entry.expires_ns : std::max(entry.expires_ns, entry_end_ns(now_ns));
+    if (entry.outstanding == 0) live_until(entry, entry_end_ns(now_ns), now_ns);
     return;
   }
   LeaseAnswer report = answer(request.lessee, entry, LeaseStatus::granted);

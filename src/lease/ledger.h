@@ -201,8 +201,11 @@ class Ledger {
     bool strict = false;
     bool parked = false;
     bool asked_again = false;  ///< its tokens wait for a younger request (G3)
-    Nanos heard_ns = 0;        ///< when its last request came; parked since then if parked
-    Nanos refreshed_ns = 0;    ///< when it last heard `empty`
+    /// How long before `expires_ns` its lessee has surely stopped (E3). Of a lease that another
+    /// activation granted, by another clock, only the guard is known.
+    Nanos margin_ns = kGuardNs;
+    Nanos heard_ns = 0;      ///< when its last request came; parked since then if parked
+    Nanos refreshed_ns = 0;  ///< when it last heard `empty`
     Nanos recalled_ns = INT64_MIN;
     std::int64_t credit = 0;              ///< free tokens saved up for its need (E6)
     std::optional<LeaseAnswer> answered;  ///< to the same sequence, by this activation (D4)
@@ -245,6 +248,7 @@ class Ledger {
   Nanos lease_end_ns(Nanos now_ns) const;
   Nanos entry_end_ns(Nanos now_ns) const;
   void extend(Entry& entry, LeaseAnswer& answer, Nanos now_ns) const;
+  void live_until(Entry& entry, Nanos end_ns, Nanos now_ns) const;
 
   Entry* find_or_create(const LeaseRequest& request, Nanos now_ns, Outcome& out);
   void repeat_answer(const LeaseRequest& request, Entry& entry, Nanos now_ns, Outcome& out);

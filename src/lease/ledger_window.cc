@@ -37,15 +37,14 @@ void Ledger::count_used(std::int64_t spent, std::int64_t given_back) {
 
 /// Drops the entries of all leases that end with the window at `end_ns` (boot clock). The lessee of
 /// such a lease has stopped by then: the grantor counts it for its own margins longer. What
-/// outlives the window stays out, but nothing that its lessee reports is credited any more. Who
-/// waits begins anew.
+/// outlives the window, as a lease may that another owner granted by a slower clock, stays out, but
+/// nothing that its lessee reports is credited any more. Who waits begins anew.
 void Ledger::leave_window(Nanos end_ns, Outcome& out) {
-  const Nanos margin_ns = terms_.grantor_ns() - terms_.ttl_ns;
   for (auto it = entries_.begin(); it != entries_.end();) {
     Entry& entry = it->second;
     if (entry.parked) out.now.push_back(answer(it->first, entry, LeaseStatus::unknown));
     if (entry.outstanding > 0 && !WEIR_MUTANT(lease_outlives_window) &&
-        entry.expires_ns > add_saturating(end_ns, margin_ns)) {
+        entry.expires_ns > add_saturating(end_ns, entry.margin_ns)) {
       unpark(entry);
       entry.want = entry.need = 0;
       entry.sequence = kOutlivedSequence;

@@ -136,18 +136,20 @@ bool Simulation::may_wipe(const std::string& name) const {
   std::vector<RegisterId> registers = shared_.topologies.registers();
   registers.push_back(kTopologyRegister);
   for (const RegisterId& reg : registers) {
-    const auto set = replicas_of(reg);
-    if (std::find(set.begin(), set.end(), name) == set.end()) continue;
-    std::size_t left = 0;
-    bool started = false;
-    for (const std::string& other : set) {
-      const Node& node = *nodes_.at(other);
-      const RegisterState state = node.register_state(reg);
-      started = started || state.votes;
-      const bool untouched = topology_version_ == 1 && !node.wiped();
-      if (other != name && (state.votes || !state.first_start.empty() || untouched)) ++left;
+    // While registers move, both sets keep one.
+    for (const auto& set : shared_.view->layout(reg, 0).quorums.sets) {
+      if (std::find(set.begin(), set.end(), name) == set.end()) continue;
+      std::size_t left = 0;
+      bool started = false;
+      for (const std::string& other : set) {
+        const Node& node = *nodes_.at(other);
+        const RegisterState state = node.register_state(reg);
+        started = started || state.votes;
+        const bool untouched = topology_version_ == 1 && !node.wiped();
+        if (other != name && (state.votes || !state.first_start.empty() || untouched)) ++left;
+      }
+      if (started && left * 2 <= set.size()) return false;
     }
-    if (started && left * 2 <= set.size()) return false;
   }
   return true;
 }

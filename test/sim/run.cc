@@ -143,7 +143,9 @@ TopologyVersion Simulation::topology_of(std::uint64_t version,
     }
     topology.regions.push_back(std::move(other));
   }
-  const std::string document = "version " + std::to_string(version);
+  // Two operators may use one number for two contents.
+  const std::string document =
+      "version " + std::to_string(version) + ", draft " + std::to_string(++topology_drafts_);
   shared_.topologies.add(document, std::move(topology));
   return {version, document, {}};
 }

@@ -118,6 +118,7 @@ class Simulation final : public Observer {
   std::vector<OldLimits> old_limits_;
   std::uint64_t policy_version_ = 1;
   std::uint64_t topology_version_ = 1;
+  std::uint64_t topology_drafts_ = 0;
   std::uint64_t proposed_version_ = 0;  ///< the last that anybody took
   std::map<RegisterId, std::string> owners_;
   std::map<RegisterId, Nanos> died_ns_;  ///< the owner of a register, not yet followed by another
