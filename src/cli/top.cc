@@ -17,8 +17,6 @@ namespace json = boost::json;
 
 constexpr Nanos kShortestIntervalNs = 100 * kMillisecond;
 constexpr Nanos kLongestIntervalNs = 1 * kHour;
-/// Ctrl-C has to wait for the answer: no longer than this.
-constexpr Nanos kTopTimeoutNs = 2 * kSecond;
 
 // ECMA-48, for a terminal: the cursor home, the rest of the line or of the screen empty.
 constexpr const char* kHome = "\x1b[H";
@@ -76,12 +74,12 @@ int run_top(const TopOptions& options, Console console) {
   if (!node) return wrong_usage(console, node.error());
   const auto interval = parse_interval(options.interval);
   if (!interval) return wrong_usage(console, interval.error());
+  // A signal during a request waits for its end.
   const StopSignals signals;
   const std::int64_t last = options.once ? 1 : options.count;
   for (std::int64_t shown = 1;; ++shown) {
     int status = kFine;
-    const auto answer =
-        expect_object(http_get(*node, "/v1/top", kTopTimeoutNs), node->endpoint, console, status);
+    const auto answer = expect_object(http_get(*node, "/v1/top"), node->endpoint, console, status);
     if (!answer) return signals.pending() ? kFine : status;
     if (options.json) {
       console.out << answer->body << "\n";
