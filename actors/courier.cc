@@ -115,6 +115,15 @@ struct Courier {
     for (codec::PolicyMessage& message : envelope.policy_messages) {
       if (links.herald) self->send(links.herald, PolicyFrom{envelope.from, std::move(message)});
     }
+    if (!envelope.activity_reports.empty() && peer != nullptr && peer->edge) {
+      context.activity->hear(envelope.from, std::move(envelope.activity_reports.back()), now());
+    }
+  }
+
+  void tell_activity(const ActivityReport& own) {
+    for (const PeerState& peer : peers->states()) {
+      if (peer.connected) outbox_for(peer.node).activity_reports.push_back(own);
+    }
   }
 
   /// Of a peer that has another policy, with each of its heartbeats; of one that has ours now,
@@ -247,6 +256,7 @@ CourierActor::behavior_type courier_behavior(CourierActor::stateful_pointer<Cour
       [courier](PolicyFor& policy) {
         courier->outbox_for(policy.node).policy_messages.push_back(std::move(policy.message));
       },
+      [courier](const ActivityReport& own) { courier->tell_activity(own); },
       [courier](const policy::PolicyStamp& own) {
         courier->policy_stamp = own;
         courier->peers->set_policy(own.version, own.content_hash);

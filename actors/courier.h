@@ -13,6 +13,7 @@
 #include "actors/messages.h"
 #include "actors/peers.h"
 #include "actors/transport.h"
+#include "src/edge/activity_table.h"
 #include "src/telemetry/log.h"
 #include "src/telemetry/metrics.h"
 
@@ -43,6 +44,7 @@ struct CourierContext {
   telemetry::Log* log = nullptr;
   telemetry::Metrics* metrics = nullptr;
   std::shared_ptr<PeerBoard> board;
+  std::shared_ptr<edge::ActivityTable> activity;
   SharedLinks links;
 };
 

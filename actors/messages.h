@@ -19,6 +19,7 @@
 #include "actors/shape.h"
 #include "actors/transport.h"
 #include "src/codec/envelope.h"
+#include "src/model/activity.h"
 #include "src/model/ids.h"
 #include "src/model/lease.h"
 #include "src/ownership/host.h"
@@ -194,9 +195,10 @@ using RelayActor =
 using CourierActor =
     caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<RegistersFor>,
                      caf::reacts_to<LeaseAnswer>, caf::reacts_to<Asked>, caf::reacts_to<Replied>,
-                     caf::reacts_to<PolicyFor>, caf::reacts_to<policy::PolicyStamp>,
-                     caf::reacts_to<NetworkFaults>, caf::reacts_to<Late>, caf::reacts_to<Frame>,
-                     caf::reacts_to<Link>, caf::reacts_to<ShapeNews>, caf::reacts_to<FlushAtom>,
+                     caf::reacts_to<PolicyFor>, caf::reacts_to<ActivityReport>,
+                     caf::reacts_to<policy::PolicyStamp>, caf::reacts_to<NetworkFaults>,
+                     caf::reacts_to<Late>, caf::reacts_to<Frame>, caf::reacts_to<Link>,
+                     caf::reacts_to<ShapeNews>, caf::reacts_to<FlushAtom>,
                      caf::reacts_to<TimerAtom>>;
 /// Which policy this node has, and its peers.
 using HeraldActor = caf::typed_actor<caf::reacts_to<policy::PolicyText>, caf::reacts_to<PeerPolicy>,
@@ -313,6 +315,7 @@ class Timer {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::LeaseRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::LeaseAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::ActivityReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::ShapeNews)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::RecoverOrder)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Requests)

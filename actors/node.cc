@@ -90,6 +90,7 @@ struct Node::Impl {
   const std::shared_ptr<RelayBoard> relay = std::make_shared<RelayBoard>();
   const std::shared_ptr<WakeFlag> wake = std::make_shared<WakeFlag>(false);
   const std::shared_ptr<PeerBoard> board = std::make_shared<PeerBoard>();
+  const std::shared_ptr<edge::ActivityTable> activity = std::make_shared<edge::ActivityTable>();
   const std::shared_ptr<PolicyBoard> policies = std::make_shared<PolicyBoard>();
   std::uint64_t collector = 0;
   caf::actor_system system;
@@ -247,7 +248,7 @@ Status Node::Impl::open_transport() {
   }
   links->courier = spawn_courier(
       system, {hello(), shape, [this](const std::string& text) { return parse(text); }, transport,
-               world.clock, world.log, world.metrics, board, links});
+               world.clock, world.log, world.metrics, board, activity, links});
   start_herald();
   const CourierActor courier = links->courier;
   if (!config.delay_ns.empty()) caf::anon_send(courier, NetworkFaults{{}, config.delay_ns});
@@ -346,6 +347,15 @@ void Node::cut_off(std::set<std::string> nodes) {
 
 void Node::spread_policy(policy::PolicyText text) {
   if (impl_->links->herald) caf::anon_send(impl_->links->herald, std::move(text));
+}
+
+void Node::tell_activity(ActivityReport report) {
+  impl_->activity->hear(impl_->config.name, report, impl_->world.clock->boot_ns());
+  if (impl_->links->courier) caf::anon_send(impl_->links->courier, std::move(report));
+}
+
+edge::ActivityTable::Top Node::activity() const {
+  return impl_->activity->top(impl_->world.clock->boot_ns());
 }
 
 void Node::describe(const RegisterId& reg, const std::string& customer, DescribeCallback done) {

@@ -22,6 +22,7 @@
 #include "src/base/random.h"
 #include "src/base/result.h"
 #include "src/base/time.h"
+#include "src/edge/activity_table.h"
 #include "src/edge/limiter.h"
 #include "src/lease/terms.h"
 #include "src/model/ids.h"
@@ -136,6 +137,11 @@ class Node {
 
   /// Exchanges no frame with these nodes any more, until it is called again.
   void cut_off(std::set<std::string> nodes);
+
+  /// What this edge's customers do: for its peers, and for `activity`. Once a second.
+  void tell_activity(ActivityReport report);
+  /// The busiest customers of all the edges that this node has heard lately, itself included.
+  edge::ActivityTable::Top activity() const;
 
   struct State {
     std::uint64_t incarnation = 0;

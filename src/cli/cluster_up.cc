@@ -1,17 +1,18 @@
-#include <signal.h>
-
 #include <boost/json.hpp>
-#include <ctime>
 #include <ostream>
 
 #include "src/cli/commands.h"
 #include "src/cli/local_cluster.h"
+#include "src/cli/stop_signals.h"
 #include "src/cli/table.h"
 
 namespace weir::cli {
 namespace {
 
 namespace json = boost::json;
+
+/// How often it looks whether a node has died.
+constexpr Nanos kLookEveryNs = 200 * kMillisecond;
 
 std::string to_json(const LocalCluster& cluster) {
   json::array nodes;
@@ -47,44 +48,6 @@ std::string to_text(const LocalCluster& cluster) {
          to_string(first.admin) + "\nCtrl-C stops the cluster.\n";
 }
 
-/// The signals that end the command, blocked while it lives so that none is lost.
-class StopSignals {
- public:
-  StopSignals() {
-    ::sigemptyset(&set_);
-    ::sigaddset(&set_, SIGINT);
-    ::sigaddset(&set_, SIGTERM);
-    // The terminal has gone; under nohup that is no reason to stop.
-    struct sigaction hangup {};
-    ::sigaction(SIGHUP, nullptr, &hangup);
-    if (hangup.sa_handler != SIG_IGN) ::sigaddset(&set_, SIGHUP);
-    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
-  }
-  ~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
-  /// True when one has come and waits to be taken.
-  bool pending() const {
-    sigset_t waiting;
-    ::sigpending(&waiting);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      if (::sigismember(&set_, signal) == 1 && ::sigismember(&waiting, signal) == 1) return true;
-    }
-    return false;
-  }
-
-  /// True when one came within a fifth of a second.
-  bool wait() const {
-    const timespec patience{0, 200'000'000};
-    return ::sigtimedwait(&set_, nullptr, &patience) > 0;
-  }
-
- private:
-  sigset_t set_{};
-  sigset_t before_{};
-};
-
 }  // namespace
 
 int run_cluster_up(const ClusterUpOptions& options, Console console) {
@@ -114,7 +77,7 @@ int run_cluster_up(const ClusterUpOptions& options, Console console) {
   }
   LocalCluster& cluster = **started;
   console.out << (options.json ? to_json(cluster) + "\n" : to_text(cluster)) << std::flush;
-  while (!signals.wait()) {
+  while (!signals.wait(kLookEveryNs)) {
     for (const NodeDeath& death : cluster.take_deaths()) {
       const LocalNode* node = cluster.find(death.node);
       console.err << "weir: " << death.node << " is gone: " << death.how << "; its log is "

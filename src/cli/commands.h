@@ -17,6 +17,7 @@ namespace weir::cli {
 struct Console {
   std::ostream& out;
   std::ostream& err;
+  bool terminal = false;  ///< `out` is one that understands ECMA-48
 };
 
 struct ServeOptions {
@@ -69,6 +70,17 @@ struct StatusOptions {
   bool json = false;
 };
 int run_status(const StatusOptions& options, Console console);
+
+struct TopOptions {
+  std::string admin = "http://127.0.0.1:9090";
+  std::string interval = "1s";
+  std::int64_t count = 0;  ///< tables; 0: until a signal comes
+  bool once = false;
+  int rows = 10;  ///< of each table
+  Credentials credentials;
+  bool json = false;
+};
+int run_top(const TopOptions& options, Console console);
 
 struct TopologyOptions {
   std::string file;               ///< plan, apply, recover: the new topology

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "src/cli/cluster_files.h"
+#include "src/model/activity.h"
 #include "src/server/version.h"
 
 namespace weir::cli {
@@ -66,6 +67,7 @@ struct Options {
   CheckOptions check;
   ExplainOptions explain;
   StatusOptions status;
+  TopOptions top;
   TopologyOptions topology;
   ClusterUpOptions cluster_up;
 };
@@ -106,6 +108,7 @@ class Program {
     add_check();
     add_explain();
     add_status();
+    add_top();
     add_topology();
     add_cluster();
   }
@@ -277,6 +280,33 @@ class Program {
     add_admin(command, options_.status.admin, options_.status.credentials);
     add_json(command, options_.status.json);
     actions_[command] = [this] { return run_status(options_.status, console_); };
+  }
+
+  void add_top() {
+    TopOptions& options = options_.top;
+    CLI::App* command = add_command(
+        app_, "top", "Who asks most and who is denied most, live",
+        "Sums what the edges tell each second to the node that is asked. An owner node hears\n"
+        "every edge, an edge itself and the owner nodes. On a terminal the table is redrawn\n"
+        "until Ctrl-C, elsewhere one follows another.\n\n"
+        "Examples:\n"
+        "  weir top\n"
+        "  weir top --interval 5s --rows 20 --admin http://127.0.0.1:9091\n"
+        "  weir top --once --json");
+    add_admin(command, options.admin, options.credentials);
+    add_flag(command, "--interval", options.interval, "between two tables")
+        ->type_name("DURATION")
+        ->capture_default_str();
+    add_flag(command, "--count", options.count, "how many tables (default: until Ctrl-C)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000).description(""));
+    add_flag(command, "--once", options.once, "one table, whatever --count says");
+    add_flag(command, "--rows", options.rows, "customers in each table")
+        ->type_name("N")
+        ->check(CLI::Range(1, static_cast<int>(kMostListed)).description(""))
+        ->capture_default_str();
+    add_flag(command, "--json", options.json, "print one JSON document, in one line, each time");
+    actions_[command] = [this] { return run_top(options_.top, console_); };
   }
 
   using TopologyAction = int (*)(const TopologyOptions&, Console);

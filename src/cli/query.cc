@@ -1,10 +1,10 @@
 // `check`, `explain` and `status`: one request to a node, shown to a person or passed on as it is.
 #include <boost/json.hpp>
-#include <optional>
 #include <ostream>
 #include <sstream>
 #include <utility>
 
+#include "src/cli/answer.h"
 #include "src/cli/client.h"
 #include "src/cli/commands.h"
 #include "src/cli/table.h"
@@ -15,83 +15,8 @@ namespace {
 namespace json = boost::json;
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr int kOk = 200;
-constexpr int kTooManyRequests = 429;
-constexpr int kServiceUnavailable = 503;
-
-int wrong_usage(Console console, const Error& error) {
-  console.err << "weir: " << (error.field.empty() ? "" : error.field + ": ") << error.message
-              << "\n";
-  return kWrongUsage;
-}
-
-/// Members of an answer, with a default where it has none: what an older or newer node sends must
-/// not break a table.
-std::string text_of(const json::object& object, const char* name, std::string absent = "-") {
-  const json::value* value = object.if_contains(name);
-  if (value == nullptr || value->is_null()) return absent;
-  if (value->is_string()) return std::string(value->get_string());
-  return json::serialize(*value);
-}
-std::int64_t number_of(const json::object& object, const char* name, std::int64_t absent = 0) {
-  const json::value* value = object.if_contains(name);
-  if (value == nullptr) return absent;
-  boost::system::error_code error;
-  const auto number = value->to_number<std::int64_t>(error);
-  return error ? absent : number;
-}
-bool flag_of(const json::object& object, const char* name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_bool() && value->get_bool();
-}
-const json::array& array_of(const json::object& object, const char* name) {
-  static const json::array kNone;
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_array() ? value->get_array() : kNone;
-}
-const json::object& object_of(const json::object& object, const char* name) {
-  static const json::object kNone;
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_object() ? value->get_object() : kNone;
-}
-
 std::string retry_text(std::int64_t retry_ms) {
   return retry_ms == 0 ? "-" : format_milliseconds(retry_ms);
-}
-
-struct Answer {
-  int status = 0;
-  std::string body;
-  json::object object;
-};
-
-/// A reply that is a JSON object, or the exit status after saying what is wrong.
-std::optional<Answer> expect_object(Result<Reply> reply, const Endpoint& endpoint, Console console,
-                                    int& exit_status) {
-  exit_status = kUnreachable;
-  if (!reply) {
-    console.err << "weir: cannot reach " << to_string(endpoint) << ": " << reply.error().message
-                << "\n";
-    return std::nullopt;
-  }
-  if (reply->status == kServiceUnavailable) {
-    console.err << "weir: " << to_string(endpoint)
-                << " does not serve now: " << printable(describe_error(*reply)) << "\n";
-    return std::nullopt;
-  }
-  if (reply->status != kOk && reply->status != kTooManyRequests) {
-    exit_status = reply->status >= 400 && reply->status < 500 ? kWrongUsage : kUnreachable;
-    console.err << "weir: " << to_string(endpoint) << " answered " << reply->status << ": "
-                << printable(describe_error(*reply)) << "\n";
-    return std::nullopt;
-  }
-  boost::system::error_code error;
-  json::value value = json::parse(reply->body, error);
-  if (error || !value.is_object()) {
-    console.err << "weir: " << to_string(endpoint) << " did not answer with JSON; is it a node?\n";
-    return std::nullopt;
-  }
-  return Answer{reply->status, std::move(reply->body), std::move(value.get_object())};
 }
 
 void print_check(const std::string& customer, const json::object& answer, std::ostream& out) {

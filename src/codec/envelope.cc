@@ -141,6 +141,15 @@ void fill(const PolicyMessage& from, v1::PolicyMessage& to) {
   to.set_text(from.text);
 }
 
+void fill(const ActivityReport& from, v1::ActivityReport& to) {
+  for (std::size_t i = 0; i < std::min(from.customers.size(), kMostTold); ++i) {
+    auto& out = *to.add_customers();
+    out.set_customer(from.customers[i].customer);
+    out.set_checks_per_s(from.customers[i].checks_per_s);
+    out.set_denied_per_s(from.customers[i].denied_per_s);
+  }
+}
+
 /// Collects items into messages and starts a new one when the next item does not fit.
 class FrameWriter {
  public:
@@ -208,6 +217,7 @@ std::vector<std::string> write_frames(const Envelope& envelope, bool split) {
   writer.add(envelope.owner_replies, &v1::Envelope::mutable_owner_replies);
   writer.add(envelope.register_messages, &v1::Envelope::mutable_register_messages);
   writer.add(envelope.policy_messages, &v1::Envelope::mutable_policy_messages);
+  writer.add(envelope.activity_reports, &v1::Envelope::mutable_activity_reports);
   return writer.finish();
 }
 
@@ -317,6 +327,16 @@ PolicyMessage take(v1::PolicyMessage& from) {
           std::move(*from.mutable_text())};
 }
 
+ActivityReport take(v1::ActivityReport& from) {
+  ActivityReport to;
+  to.customers.reserve(static_cast<std::size_t>(from.customers_size()));
+  for (auto& each : *from.mutable_customers()) {
+    to.customers.push_back(
+        {std::move(*each.mutable_customer()), each.checks_per_s(), each.denied_per_s()});
+  }
+  return to;
+}
+
 template <typename Item, typename List>
 void take_list(List& from, std::vector<Item>& to) {
   to.reserve(static_cast<std::size_t>(from.size()));
@@ -345,7 +365,8 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   for (const int list :
        {v1::Envelope::kLeaseRequestsFieldNumber, v1::Envelope::kLeaseAnswersFieldNumber,
         v1::Envelope::kOwnerQueriesFieldNumber, v1::Envelope::kOwnerRepliesFieldNumber,
-        v1::Envelope::kRegisterMessagesFieldNumber, v1::Envelope::kPolicyMessagesFieldNumber}) {
+        v1::Envelope::kRegisterMessagesFieldNumber, v1::Envelope::kPolicyMessagesFieldNumber,
+        v1::Envelope::kActivityReportsFieldNumber}) {
     items += count_fields(*content, list);
   }
   if (items > kMaxItemsPerFrame) {
@@ -374,6 +395,7 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   take_list(*message.mutable_owner_replies(), envelope.owner_replies);
   take_list(*message.mutable_register_messages(), envelope.register_messages);
   take_list(*message.mutable_policy_messages(), envelope.policy_messages);
+  take_list(*message.mutable_activity_reports(), envelope.activity_reports);
   return envelope;
 }
 

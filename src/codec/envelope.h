@@ -10,6 +10,7 @@
 
 #include "src/base/result.h"
 #include "src/base/time.h"
+#include "src/model/activity.h"
 #include "src/model/ids.h"
 #include "src/model/lease.h"
 #include "src/model/register.h"
@@ -131,6 +132,7 @@ struct Envelope {
   std::vector<OwnerReply> owner_replies;
   std::vector<RegisterMessage> register_messages;  ///< between owner nodes only
   std::vector<PolicyMessage> policy_messages;
+  std::vector<ActivityReport> activity_reports;  ///< from edges
 
   friend bool operator==(const Envelope&, const Envelope&) = default;
 };

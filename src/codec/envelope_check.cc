@@ -134,6 +134,24 @@ Status check(const v1::PolicyMessage& policy) {
   return {};
 }
 
+Status check(const v1::ActivityReport& report) {
+  if (static_cast<std::size_t>(report.customers_size()) > kMostTold) {
+    return corrupt("customers", "are too many");
+  }
+  for (const auto& each : report.customers()) {
+    if (each.customer().empty()) return corrupt("customers.customer", "must not be empty");
+    if (each.customer().size() > kMaxKeyBytes) {
+      return corrupt("customers.customer", "is longer than 1024 bytes");
+    }
+    if (auto status = check_not_negative({{"customers.checks_per_s", each.checks_per_s()},
+                                          {"customers.denied_per_s", each.denied_per_s()}});
+        !status) {
+      return status;
+    }
+  }
+  return {};
+}
+
 template <typename List>
 Status check_list(const char* name, const List& list) {
   for (int i = 0; i < list.size(); ++i) {
@@ -162,7 +180,8 @@ Status check_envelope(const v1::Envelope& message) {
   if (auto s = check_list("owner_queries", message.owner_queries()); !s) return s;
   if (auto s = check_list("owner_replies", message.owner_replies()); !s) return s;
   if (auto s = check_list("register_messages", message.register_messages()); !s) return s;
-  return check_list("policy_messages", message.policy_messages());
+  if (auto s = check_list("policy_messages", message.policy_messages()); !s) return s;
+  return check_list("activity_reports", message.activity_reports());
 }
 
 }  // namespace weir::codec

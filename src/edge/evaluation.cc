@@ -78,6 +78,7 @@ Verdict Evaluation::conclude(const Check& check, Nanos now_ns, Decision& decisio
   note_shadows(check);
   describe(check, !refused, now_ns, decision);
   count(decision);
+  tally(check, !refused);
   return Verdict::decided;
 }
 
@@ -422,6 +423,16 @@ void Evaluation::count(const Decision& decision) {
   const LimitId id = decider == nullptr ? LimitId{0} : stripe_.policy->ids[decider->matched->index];
   ++stripe_.stats_of(id)
         .checks[decision.allowed ? 1 : 0][static_cast<std::size_t>(decision.source)];
+}
+
+/// Once for each check, so that the sum over a customer's buckets is its number of checks.
+void Evaluation::tally(const Check& check, bool allowed) {
+  for (const Item& item : items_) {
+    if (item.entry != nullptr) return item.entry->tally.add(allowed);
+  }
+  const auto found = stripe_.others.find(std::string_view(check.customer));
+  if (found != stripe_.others.end()) return found->second.add(allowed);
+  if (stripe_.others.size() < kMaxOthersPerStripe) stripe_.others[check.customer].add(allowed);
 }
 
 }  // namespace weir::edge

@@ -74,6 +74,7 @@ class Evaluation {
   void describe(const Check& check, bool allowed, Nanos now_ns, Decision& decision);
   void describe_item(const Check& check, Nanos now_ns, const Item& item, LimitDecision& out);
   void count(const Decision& decision);
+  void tally(const Check& check, bool allowed);
 
   Surroundings around_;
   Stripe& stripe_;

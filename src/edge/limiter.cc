@@ -46,7 +46,10 @@ Limiter::Impl::Impl(LimiterConfig config, const Clock& clock, std::uint64_t seed
     : config_(std::move(config)), clock_(clock), wake_(std::move(wake)) {
   Random random(seed);
   names_.push_back("");
-  for (Part& part : parts_) part.stripe.random = Random(random.next());
+  for (Part& part : parts_) {
+    part.stripe.random = Random(random.next());
+    part.stripe.scanned_ns = clock_.boot_ns();
+  }
   idle_ns_ = 2 * std::max<Nanos>(lease::DemandMeter::kDemandWindowNs, config_.terms.ttl_ns / 4) +
              kIdleMarginNs;
 }

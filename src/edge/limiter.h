@@ -18,6 +18,7 @@
 #include "src/base/result.h"
 #include "src/base/time.h"
 #include "src/lease/terms.h"
+#include "src/model/activity.h"
 #include "src/model/check.h"
 #include "src/model/lease.h"
 #include "src/policy/policy.h"
@@ -110,6 +111,10 @@ class Limiter {
 
   /// The buckets of a customer that are known here; consumes nothing.
   std::vector<BucketUsage> usage(const std::string& customer) const;
+
+  /// The `most` customers with most checks, and with most denials, since the last call; takes the
+  /// counts. One caller at a time, once a second or so.
+  std::vector<CustomerActivity> busiest(std::size_t most);
 
   std::vector<CheckCount> check_counts() const;
   std::vector<LimitGauges> gauges() const;

@@ -31,6 +31,7 @@ class Limiter::Impl {
   void begin_return();
   bool all_returned() const;
   std::vector<BucketUsage> usage(const std::string& customer) const;
+  std::vector<CustomerActivity> busiest(std::size_t most);
   std::vector<CheckCount> check_counts() const;
   std::vector<LimitGauges> gauges() const;
   std::vector<LeaseView> leases() const;

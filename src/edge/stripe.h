@@ -41,6 +41,20 @@ struct PolicyInForce {
 
 struct Entry;
 
+/// Checks decided since Limiter::busiest last looked.
+struct CheckTally {
+  std::uint32_t decided = 0;
+  std::uint32_t denied = 0;
+
+  void add(bool allowed) {
+    ++decided;
+    denied += allowed ? 0 : 1;
+  }
+};
+/// Most customers of one stripe that are counted although they have no leased bucket here: blocked
+/// and unlimited ones, and those with node-scope limits alone. A further one is not counted.
+inline constexpr std::size_t kMaxOthersPerStripe = 256;
+
 /// A check that waits for tokens. In one entry's queue and in its stripe's deadlines until done.
 struct Waiter {
   Check check;
@@ -63,6 +77,7 @@ struct Entry : boost::intrusive::list_base_hook<>,
   bool strict = false;
   bool look = false;     ///< somebody waits for a first word
   bool evicted = false;  ///< leaves as soon as its return has been asked once
+  CheckTally tally;      ///< of the checks whose first leased bucket it is
   Nanos used_ns = 0;
   Nanos scheduled_ns = kForever;
   std::int64_t other_need =
@@ -114,6 +129,9 @@ struct Stripe {
   boost::intrusive::list<Entry> idle_order;  ///< the longest idle first
   NodeBuckets node_buckets;
   Nanos swept_ns = 0;
+  Nanos scanned_ns = 0;  ///< when `busiest` last looked
+  /// Of the checks without a leased bucket, by customer.
+  boost::unordered_flat_map<std::string, CheckTally, StringHash, std::equal_to<>> others;
   bool wake_due = false;  ///< the broker is to be woken once the mutex is free
   boost::intrusive::multiset<Entry, boost::intrusive::compare<DueSooner>> due;
   std::multimap<Nanos, std::shared_ptr<Waiter>> waiters;

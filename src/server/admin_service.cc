@@ -135,6 +135,25 @@ AdminResponse NodeAdminService::status() const {
   return response;
 }
 
+AdminResponse NodeAdminService::top() const {
+  const auto list = [](const std::vector<CustomerActivity>& customers) {
+    json::array array;
+    for (const CustomerActivity& each : customers) {
+      array.push_back(json::object{{"customer", each.customer},
+                                   {"checks_per_s", each.checks_per_s},
+                                   {"denied_per_s", each.denied_per_s}});
+    }
+    return array;
+  };
+  const auto now = parts_.node->activity();
+  AdminResponse response;
+  response.body = json::serialize(json::object{{"node", parts_.config->node},
+                                               {"edges", now.edges},
+                                               {"customers", list(now.busiest)},
+                                               {"denied", list(now.denied)}});
+  return response;
+}
+
 void NodeAdminService::owners(const std::string& customer, Completion done) const {
   Check check;
   check.customer = customer;
@@ -330,6 +349,7 @@ void NodeAdminService::handle(const AdminRequest& request, Completion done) {
   if (is({"healthz"})) answer = &NodeAdminService::healthz;
   if (is({"readyz"})) answer = &NodeAdminService::readyz;
   if (is({"v1", "status"})) answer = &NodeAdminService::status;
+  if (is({"v1", "top"})) answer = &NodeAdminService::top;
   const bool recovers = is({"v1", "topology:recover"});
   if (recovers || (is({"v1", "topology"}) && !get)) {
     if (request.method != "POST") return done(wrong_method(recovers ? "POST" : "GET, POST"));

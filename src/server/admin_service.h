@@ -41,6 +41,7 @@ class NodeAdminService final : public net::AdminService {
   net::AdminResponse readyz() const;
   net::AdminResponse metrics() const;
   net::AdminResponse status() const;
+  net::AdminResponse top() const;
   void owners(const std::string& customer, Completion done) const;
   void explain(const net::AdminRequest& request, Completion done) const;
   net::AdminResponse topology() const;

@@ -171,6 +171,7 @@ struct Server::Impl {
   void stop();
   net::Readiness readiness() const;
   void count_reload(const char* result);
+  void tell_activity();
 
   config::NodeConfig config;
   const Topology topology;
@@ -181,6 +182,7 @@ struct Server::Impl {
   /// The limiter wakes the broker through this; null while there is none.
   std::atomic<actors::Node*> broker{nullptr};
   std::atomic<bool> draining{false};
+  Nanos told_activity_ns = 0;
   // A file is read on main's thread, what peers have on an actor's; what was decided first must be
   // in force first.
   std::mutex policy_mutex;
@@ -433,10 +435,19 @@ Status Server::reload() {
   return security;
 }
 
+void Server::Impl::tell_activity() {
+  // A signal between two turns makes them follow at once: too little time for a rate.
+  const Nanos now_ns = world.clock->boot_ns();
+  if (now_ns - told_activity_ns < kHousekeepingNs / 2) return;
+  told_activity_ns = now_ns;
+  node->tell_activity({limiter->busiest(kMostListed)});
+}
+
 void Server::housekeep() {
   Impl& impl = *impl_;
   impl.security.housekeep();
   if (impl.limiter == nullptr) return;
+  impl.tell_activity();
   for (const edge::Degradation& change : impl.limiter->take_degradations()) {
     impl.world.metrics
         ->counter(metric::kDegradedTransitions.name, metric::kDegradedTransitions.help)

@@ -60,7 +60,7 @@ class Server {
   /// status say so.
   Status reload();
   /// To be called every kHousekeepingNs: reports what began or ceased to be degraded, and requests
-  /// refused for their token.
+  /// refused for their token; tells the peers who asks most.
   void housekeep();
   /// Not ready; requests that have begun are finished; leases go back; what is unstored is stored.
   /// Returns when that is done, at the latest after kDrainNs.

@@ -166,6 +166,29 @@ TEST(Cluster, EdgeThatIsInNoTopologyIsAnswered) {
   EXPECT_TRUE(eventually([&] { return edge.node().state().live_edges == 2; }));
 }
 
+TEST(Cluster, OwnersAddUpWhatTheEdgesTell) {
+  Cluster cluster(1);
+  TestNode::Options options;
+  options.name = "edge-7";
+  options.owner = false;
+  options.topology = cluster.topology();
+  options.seed = 77;
+  TestNode edge(options);
+  ASSERT_TRUE(eventually([&] { return edge.hears("n0") && cluster[0].hears("edge-7"); }));
+  using Listed = std::vector<CustomerActivity>;
+  // Frames may be lost, and what was told expires: both tell again until it has come.
+  const auto told = [&](TestNode& asked, const Listed& busiest, const Listed& denied) {
+    return eventually([&] {
+      edge.node().tell_activity({{{"acme", 30, 10}, {"b", 5, 0}}});
+      cluster[0].node().tell_activity({{{"acme", 12, 1}}});
+      const auto top = asked.node().activity();
+      return top.edges == 2 && top.busiest == busiest && top.denied == denied;
+    });
+  };
+  EXPECT_TRUE(told(cluster[0], {{"acme", 42, 11}, {"b", 5, 0}}, {{"acme", 42, 11}}));
+  EXPECT_TRUE(told(edge, {{"acme", 42, 11}, {"b", 5, 0}}, {{"acme", 42, 11}}));
+}
+
 TEST(Cluster, OwnerIsDescribedAcrossNodesWhileActiveAndWhenDormant) {
   Cluster cluster(2);
   ASSERT_TRUE(cluster.connected());

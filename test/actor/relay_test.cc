@@ -59,6 +59,7 @@ CourierActor::behavior_type play_courier(CourierActor::pointer, Heard* heard) {
           [](const Asked&) {},
           [](const Replied&) {},
           [](const PolicyFor&) {},
+          [](const ActivityReport&) {},
           [](const policy::PolicyStamp&) {},
           [](const NetworkFaults&) {},
           [](const Late&) {},

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <filesystem>
@@ -135,8 +136,15 @@ TEST_F(ProgramTest, HelpAndVersionAreFine) {
   const Outcome version = run({"--version"});
   EXPECT_EQ(version.status, kFine);
   EXPECT_TRUE(version.out.starts_with("weir ")) << version.out;
-  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
-           {}, {"serve"}, {"validate"}, {"check"}, {"explain"}, {"status"}, {"cluster", "up"}}) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{},
+                                             {"serve"},
+                                             {"validate"},
+                                             {"check"},
+                                             {"explain"},
+                                             {"status"},
+                                             {"top"},
+                                             {"cluster", "up"}}) {
     auto arguments = command;
     arguments.emplace_back("--help");
     const Outcome help = run(arguments);
@@ -162,6 +170,10 @@ TEST_F(ProgramTest, WrongUsageIsTwoAndSaysWhatIsWrong) {
       {"check", "acme", "-a", "route"},
       {"check", "acme", "--target", "ftp://127.0.0.1:1"},
       {"explain", "acme", "--cost", "-1"},
+      {"top", "--interval", "5"},
+      {"top", "--interval", "0s"},
+      {"top", "--count", "0"},
+      {"top", "--rows", "21"},
       {"cluster"},
       {"cluster", "up", "--regions", "9"},
       {"cluster", "up", "--regions", "4", "--nodes", "3"}};
@@ -176,6 +188,7 @@ TEST_F(ProgramTest, NobodyThereIsThree) {
   // Port 1 is nobody's: root alone could listen there.
   EXPECT_EQ(run({"check", "acme", "--target", "http://127.0.0.1:1"}).status, kUnreachable);
   EXPECT_EQ(run({"explain", "acme", "--admin", "127.0.0.1:1"}).status, kUnreachable);
+  EXPECT_EQ(run({"top"}, {"WEIR_ADMIN=127.0.0.1:1"}).status, kUnreachable);
   const Outcome status = run({"status"}, {"WEIR_ADMIN=http://127.0.0.1:1"});
   EXPECT_EQ(status.status, kUnreachable);
   EXPECT_NE(status.err.find("127.0.0.1:1"), std::string::npos) << status.err;
@@ -247,6 +260,38 @@ TEST_F(ProgramTest, CheckExplainAndStatusAgree) {
       << "wrong port";
 }
 
+TEST_F(ProgramTest, TopShowsWhoAsksAndWhoIsDenied) {
+  serve({"--policy", path("policy.yaml"), "--wait", "5s", "--fsync", "false"});
+  const std::string target = "--target=http://" + http_;
+  const std::string admin = "--admin=http://" + admin_;
+  const Outcome idle = run({"top", "--count", "2", "--interval", "100ms", admin});
+  EXPECT_EQ(idle.status, kFine) << idle.err;
+  EXPECT_NE(idle.out.find("Nobody asks."), idle.out.rfind("Nobody asks.")) << "two tables";
+  EXPECT_EQ(idle.out.find('\x1b'), std::string::npos) << "a file is no terminal";
+
+  // Asked until the node has told it, which it does once a second.
+  boost::json::object top;
+  const auto listed = [&top](const char* list) {
+    return top.contains(list) ? top.at(list).as_array() : boost::json::array();
+  };
+  for (int i = 0; i < 1000 && listed("denied").empty(); ++i) {
+    run({"check", "acme", target});
+    const Outcome once = run({"top", admin}, {"WEIR_ONCE=1", "WEIR_JSON=1"});
+    ASSERT_EQ(once.status, kFine) << once.err;
+    top = boost::json::parse(once.out).as_object();
+  }
+  ASSERT_FALSE(listed("denied").empty());
+  EXPECT_EQ(listed("denied").at(0).at("customer").as_string(), "acme");
+  EXPECT_GE(listed("denied").at(0).at("denied_per_s").to_number<int>(), 1);
+  EXPECT_GE(listed("customers").at(0).at("checks_per_s").to_number<int>(), 1);
+  EXPECT_EQ(top.at("edges").to_number<int>(), 1);
+  EXPECT_EQ(top.at("node"), ready_["node"]);
+
+  const Outcome twice = run({"top", "--count", "2", "--json", admin}, {"WEIR_INTERVAL=100ms"});
+  EXPECT_EQ(twice.status, kFine);
+  EXPECT_EQ(std::count(twice.out.begin(), twice.out.end(), '\n'), 2) << "a document in each line";
+}
+
 TEST_F(ProgramTest, CommandsShowATokenOverTls) {
   const test::TestCa ca(folder_, "own");
   const auto files = ca.issue("server");
@@ -275,6 +320,8 @@ TEST_F(ProgramTest, CommandsShowATokenOverTls) {
   EXPECT_EQ(untrusted.status, kUnreachable);
   EXPECT_NE(untrusted.err.find("certificate verify failed"), std::string::npos) << untrusted.err;
   EXPECT_EQ(run({"status", admin, trust, "--token=let-me-read"}).status, kFine);
+  EXPECT_EQ(run({"top", "--once", admin, trust, "--token=let-me-read"}).status, kFine);
+  EXPECT_EQ(run({"top", "--once", admin, trust, "--token=let-me-check"}).status, kWrongUsage);
   EXPECT_EQ(run({"explain", "acme", admin, trust, "--token=let-me-read"}).status, kNo)
       << "the two that were let in have taken the quota, and nobody else";
 }

@@ -133,6 +133,9 @@ Envelope random_envelope(Random& random) {
   for (auto n = random.below(3); n > 0; --n) {
     envelope.owner_replies.push_back({random.next(), random.chance(500), "why", "eu-1", {}, {}});
   }
+  for (auto n = random.below(3); n > 0; --n) {
+    envelope.activity_reports.push_back({{{"acme", amount(), amount()}}});
+  }
   return envelope;
 }
 
@@ -201,6 +204,52 @@ TEST(EnvelopeCodec, refuses_insane_policies) {
          [](PolicyMessage& p) { p.text = std::string(kMaxPolicyPieceBytes + 1, 'x'); });
   refuse("policy_messages[0].total", [](PolicyMessage& p) { p.total = kMaxPolicyBytes + 1; });
   refuse("policy_messages[0].offset", [](PolicyMessage& p) { p.offset = kMaxPolicyBytes + 1; });
+}
+
+TEST(EnvelopeCodec, the_busiest_customers_have_golden_bytes) {
+  auto vectors = test::read_vectors("envelopes.txt");
+  Envelope activity;
+  activity.from = "us-1";
+  activity.to = "eu-1";
+  activity.activity_reports = {{{{"acme", 1200, 35}, {"mallory", 7, 7}}}, {}};
+  EXPECT_EQ(test::to_hex(encode_envelope(activity)), test::to_hex(vectors["activity"]));
+  EXPECT_EQ(*decode_envelope(vectors["activity"]), activity);
+}
+
+TEST(EnvelopeCodec, refuses_insane_activity) {
+  const auto refuse = [](const char* field, auto change) {
+    expect_refused(field, [&](Envelope& envelope) {
+      envelope.activity_reports = {{{{"acme", 1200, 35}}}};
+      change(envelope.activity_reports[0].customers[0]);
+    });
+  };
+  refuse("activity_reports[0].customers.customer", [](CustomerActivity& c) { c.customer = ""; });
+  refuse("activity_reports[0].customers.customer",
+         [](CustomerActivity& c) { c.customer = std::string(kMaxKeyBytes + 1, 'x'); });
+  refuse("activity_reports[0].customers.checks_per_s",
+         [](CustomerActivity& c) { c.checks_per_s = -1; });
+  refuse("activity_reports[0].customers.denied_per_s",
+         [](CustomerActivity& c) { c.denied_per_s = INT64_MIN; });
+}
+
+TEST(EnvelopeCodec, too_many_busy_customers_are_cut_by_their_sender_and_refused_from_others) {
+  Envelope envelope;
+  envelope.from = "us-1";
+  envelope.to = "eu-1";
+  envelope.activity_reports.resize(1);
+  envelope.activity_reports[0].customers.assign(kMostTold + 1, {"acme", 1, 0});
+  std::string bytes = encode_envelope(envelope);
+  const auto decoded = decode_envelope(bytes);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  EXPECT_EQ(decoded->activity_reports[0].customers.size(), kMostTold);
+  bytes.resize(bytes.size() - kSealBytes);
+  bytes += "\x72";  // field 14 again: a report of nothing but customers without a name
+  bytes += static_cast<char>(2 * (kMostTold + 1));
+  for (std::size_t i = 0; i <= kMostTold; ++i) bytes += std::string("\x0a\x00", 2);
+  append_seal(bytes);
+  const auto refused = decode_envelope(bytes);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().field, "activity_reports[1].customers");
 }
 
 TEST(EnvelopeCodec, a_later_build_may_add_fields) {
