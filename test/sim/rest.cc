@@ -8,6 +8,8 @@ namespace weir::sim {
 namespace {
 
 constexpr int kProbeChecks = 3000;
+/// What two writes to the disk take at most.
+constexpr Nanos kStoringNs = 10 * kMillisecond;
 constexpr std::int64_t kUseParts = 1'000'000;
 /// A client does not wait longer than this for its retry time.
 constexpr Nanos kLongestProbeNs = 5 * kSecond;
@@ -186,6 +188,11 @@ void Simulation::probe(const std::string& customer, int checks_left, Nanos told_
     }
     if (decision.source != Source::owner) return;
     if (told_ns >= 0) {
+      // An owner that went to rest meanwhile has aged its record from when it was stored: what the
+      // commit and the read took is not credited.
+      const bool rested = decision.retry_after_ms >= 0 && decision.retry_after_ms * kMillisecond <=
+                                                              2 * round_trip_ns() + kStoringNs;
+      if (rested) return retry_.admitted();
       retry_.denied_again(customer, told_ns, world_.now_ns());
       return;
     }
