@@ -91,7 +91,7 @@ TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
   const History history = load.finish();
   expect_bound(history, kLimit, "a node added, another drained");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
-  EXPECT_EQ(in_force().version, next.version + 1);
+  EXPECT_TRUE(eventually([&] { return in_force(node(1)).version == next.version + 1; }));
 }
 
 TEST_F(TopologyTest, ThreeBecomeFiveThenFourThenADeadOneIsReplaced) {
