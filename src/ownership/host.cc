@@ -220,6 +220,7 @@ void Host::message(const std::string& from, const RegisterMessage& message, Nano
                    Effects& out) {
   handle(from, message, now_ns, out);
   drain(now_ns, out);
+  probe_writes(out, now_ns);
 }
 
 void Host::handle(const std::string& from, const RegisterMessage& message, Nanos now_ns,
@@ -289,7 +290,7 @@ void Host::on_poll(const std::string& from, const Poll& poll, Nanos now_ns) {
     // Somebody else is about to own it: two who try at once only depose each other.
     const auto place = places_.find(poll.reg);
     if (place != places_.end() && reply.highest.node != from &&
-        now_ns - place->second.promised_ns < config_.seat.attempt_ns) {
+        now_ns - place->second.promised_ns < attempt_ns(now_ns)) {
       reply.misses = false;
     }
   }
@@ -441,6 +442,7 @@ void Host::tick(Nanos now_ns, Effects& out) {
       continue;
     }
     Seat::Effects did;
+    seat.set_attempt(attempt_ns(now_ns));
     seat.tick(claim_of(place->first), known_, now_ns, did);
     take_seat(*place, std::move(did), now_ns, out);
   }
@@ -511,7 +513,26 @@ void Host::owner_died(const OwnerKey& key, std::uint64_t activation) {
   owners_.erase(running);
 }
 
+/// How long a candidate may need: a promise is a write. Where the disk takes longer than an
+/// attempt, each attempt would end before its promises come, and the next one would want new ones.
+Nanos Host::attempt_ns(Nanos now_ns) const {
+  const Nanos waiting_ns = probe_ == 0 ? 0 : now_ns - probed_ns_;
+  const Nanos writes_ns = multiply_saturating(kWritesPerAttempt, std::max(write_ns_, waiting_ns));
+  return std::max(config_.seat.attempt_ns, std::min(writes_ns, config_.seat.longest_attempt_ns));
+}
+
+/// Takes the time of one write after the other.
+void Host::probe_writes(const Effects& out, Nanos now_ns) {
+  if (probe_ != 0 || out.writes.empty()) return;
+  probe_ = out.writes.back().token;
+  probed_ns_ = now_ns;
+}
+
 void Host::stored(std::uint64_t token, bool ok, Nanos now_ns, Effects& out) {
+  if (probe_ != 0 && token >= probe_) {
+    write_ns_ = std::max(now_ns - probed_ns_, write_ns_ - write_ns_ / 4);
+    probe_ = 0;
+  }
   Replica::Effects did;
   if (ok) {
     replica_.stored(token, did);

@@ -55,6 +55,8 @@ inline constexpr Nanos kMovesEveryNs = 5 * kMillisecond;
 /// Most seats that try at once; the others wait their turn. More would only wait for each other in
 /// the queues of disks and links, until their attempts are over.
 inline constexpr std::size_t kMaxAttempts = 256;
+/// Writes to the disk that an attempt may have to wait for, one after the other.
+inline constexpr std::int64_t kWritesPerAttempt = 4;
 /// Most requests that wait for their register's next owner; a further one is answered `not_owner`.
 inline constexpr std::size_t kMaxHeldRequests = 65'536;
 /// So long they wait; their edges have asked again by then.
@@ -296,6 +298,12 @@ class Host {
   std::uint64_t told_generation_ = 0;  ///< sent to all at least once
   Nanos beaten_ns_ = INT64_MIN / 2;
   Nanos claimed_ns_ = INT64_MIN / 2;
+  Nanos attempt_ns(Nanos now_ns) const;
+  void probe_writes(const Effects& out, Nanos now_ns);
+
+  std::uint64_t probe_ = 0;             ///< a write whose time is taken; 0: none
+  Nanos probed_ns_ = 0;                 ///< when it was begun
+  Nanos write_ns_ = 0;                  ///< what writes have taken lately, the longest
   std::optional<Nanos> wall_ahead_ns_;  ///< our wall clock less our boot clock
   bool numbering_ = false;
   bool leaving_ = false;  ///< retires or has resigned

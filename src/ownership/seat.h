@@ -58,6 +58,7 @@ struct SeatConfig {
   Nanos retry_ns = 100 * kMillisecond;      ///< unanswered messages are repeated
   Nanos attempt_ns =
       400 * kMillisecond;  ///< an attempt without a majority ends; the next comes later
+  Nanos longest_attempt_ns = 4 * kSecond;  ///< to which a slow disk stretches one
   Nanos hand_over_every_ns = 1 * kSecond;
   Nanos settled_ns = 2 * kSecond;   ///< a better rank asks for a hand-over after being up so long
   std::size_t max_gathered = 4096;  ///< records that wait for the next commit; more is refused
@@ -100,6 +101,8 @@ class Seat {
 
   /// Another stage. An owner whose replica set changes needs new promises, and a new epoch for
   /// them.
+  /// How long the next attempts may take; see SeatConfig.
+  void set_attempt(Nanos attempt_ns) { config_.attempt_ns = attempt_ns; }
   void set_layout(Layout layout, Nanos now_ns, Effects& out);
   /// The newest claim of any node, and the numbers of stores known here.
   void tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns, Effects& out);
