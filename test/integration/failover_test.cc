@@ -16,20 +16,12 @@
 namespace weir::test {
 namespace {
 
-constexpr LimitNumbers kLimit{100, 200, kSecond};
-constexpr const char* kPolicy =
-    "version: 1\nlimits:\n  - {name: api, scope: global, rate: 200/s, burst: 100, "
-    "on_unreachable: deny}\n";
-
 int kills() { return long_run() ? 10 : 3; }
 Nanos load_ns() { return (long_run() ? 40 : 12) * kSecond; }
 
 class FailOver : public ClusterTest {
  protected:
-  void SetUp() override {
-    ClusterTest::SetUp();
-    ASSERT_NO_FATAL_FAILURE(start(2, 5, kPolicy, quick_disk()));
-  }
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(start(2, 5, kUsualPolicy, quick_disk())); }
 
   /// The node that owns `acme`, as a living one sees it.
   std::string owner() const {
@@ -87,7 +79,7 @@ TEST_F(FailOver, KilledOwnersAreSucceededAndNothingIsGrantedTwice) {
     ASSERT_TRUE(cluster_->restart(name));
   }
   const History history = load.finish();
-  expect_bound(history, kLimit, "owning nodes killed");
+  expect_bound(history, kUsualLimit, "owning nodes killed");
   EXPECT_EQ(failed_at_living(history, died), 0) << testing::PrintToString(load.complaints());
   EXPECT_GT(metric_of_all("weir_takeovers_total"), 0);
 }
@@ -109,7 +101,7 @@ TEST_F(FailOver, ARollingRestartIsNotNoticed) {
     away[i].second = now_ns() + kSecond;
   }
   const History history = load.finish();
-  expect_bound(history, kLimit, "all nodes restarted in turn");
+  expect_bound(history, kUsualLimit, "all nodes restarted in turn");
   std::int64_t failed = 0;
   std::map<std::string, std::int64_t> denied;
   for (const CheckRecord& one : history) {
@@ -193,7 +185,7 @@ TEST_F(FailOver, AFrozenOwnerGrantsNothingThatItsSuccessorDoesNotKnowOf) {
   ASSERT_TRUE(load.wait_for_permille(700));
   ASSERT_TRUE(cluster_->kill(name, SIGCONT));
   const History history = load.finish();
-  expect_bound(history, kLimit, "owner frozen");
+  expect_bound(history, kUsualLimit, "owner frozen");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
 }
 
@@ -246,7 +238,7 @@ TEST_F(FailOver, ANodeThatLostItsDataLearnsAndVotesAgain) {
     }));
   }
   const History history = load.finish();
-  expect_bound(history, kLimit, "disks lost one after the other");
+  expect_bound(history, kUsualLimit, "disks lost one after the other");
   EXPECT_EQ(failed_at_living(history, died), 0) << testing::PrintToString(load.complaints());
 }
 

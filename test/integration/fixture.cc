@@ -13,7 +13,6 @@
 #include "src/cli/process.h"
 
 namespace weir::test {
-namespace fs = std::filesystem;
 namespace json = boost::json;
 
 bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
@@ -36,12 +35,6 @@ std::vector<std::string> patient_node() {
   return lines;
 }
 
-void ClusterTest::SetUp() {
-  std::string pattern = (fs::temp_directory_path() / "weir-integration-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  folder_ = pattern;
-}
-
 void ClusterTest::TearDown() {
   if (cluster_ != nullptr) expect_no_deaths();
   if (HasFailure() && cluster_ != nullptr) {
@@ -51,7 +44,6 @@ void ClusterTest::TearDown() {
     }
   }
   cluster_.reset();
-  fs::remove_all(folder_);
 }
 
 OneMore::OneMore(cli::LocalNode node, const std::string& yaml) : node_(std::move(node)) {
@@ -124,7 +116,7 @@ void ClusterTest::start(cli::ClusterShape shape) {
 void ClusterTest::write_policy(const std::string& text) const {
   // Replaced as a whole: a node must not read half a file.
   std::ofstream(path("policy.new")) << text;
-  fs::rename(path("policy.new"), path("policy.yaml"));
+  std::filesystem::rename(path("policy.new"), path("policy.yaml"));
 }
 
 void ClusterTest::reload(const std::string& text, std::int64_t version) {

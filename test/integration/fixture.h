@@ -17,8 +17,15 @@
 #include "test/support/history.h"
 #include "test/support/load.h"
 #include "test/support/node_client.h"
+#include "test/support/temporary_folder.h"
 
 namespace weir::test {
+
+/// What the tests under load use unless they say otherwise, and the policy that states it.
+inline constexpr LimitNumbers kUsualLimit{100, 200, kSecond};
+inline constexpr const char* kUsualPolicy =
+    "version: 1\nlimits:\n  - {name: api, scope: global, rate: 200/s, burst: 100, "
+    "on_unreachable: deny}\n";
 
 /// True when WEIR_LONG is set: the lengths that the issue asks for instead of those of a quick run.
 bool long_run();
@@ -50,7 +57,6 @@ class OneMore {
 
 class ClusterTest : public testing::Test {
  protected:
-  void SetUp() override;
   void TearDown() override;
 
   /// Starts `nodes` nodes in `regions` regions under `policy`, with chaos allowed. `node_lines` as
@@ -93,7 +99,8 @@ class ClusterTest : public testing::Test {
                          std::int64_t permille_in_a_long_run);
 
   int relays_ = 0;  ///< ClusterShape::relays, before `start`
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.string();
   std::unique_ptr<cli::LocalCluster> cluster_;
 
  private:

@@ -11,16 +11,12 @@
 namespace weir::test {
 namespace {
 
-constexpr LimitNumbers kLimit{100, 200, kSecond};
-constexpr const char* kPolicy =
-    "version: 1\nlimits:\n  - {name: api, scope: global, rate: 200/s, burst: 100, "
-    "on_unreachable: deny}\n";
-
 Nanos load_ns() { return (long_run() ? 40 : 12) * kSecond; }
 
 class Regions : public ClusterTest {
  protected:
-  void start_regions(int regions, int nodes, bool spread, const std::string& policy = kPolicy) {
+  void start_regions(int regions, int nodes, bool spread,
+                     const std::string& policy = kUsualPolicy) {
     cli::ClusterShape shape;
     shape.regions = regions;
     shape.nodes = nodes;
@@ -85,7 +81,7 @@ TEST_F(Regions, SpreadOverThreeTheLossOfOneIsOutlived) {
   ASSERT_TRUE(load.wait_for_permille(700));
   for (const std::size_t i : nodes_in(home, true)) ASSERT_TRUE(cluster_->restart(node(i).name));
   const History history = load.finish();
-  expect_bound(history, kLimit, "a region killed, records spread");
+  expect_bound(history, kUsualLimit, "a region killed, records spread");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
 }
 
@@ -110,7 +106,7 @@ TEST_F(Regions, NotSpreadOnlyItsOwnCustomersMissARegion) {
   for (const std::size_t i : nodes_in(dead, true)) ASSERT_TRUE(cluster_->restart(node(i).name));
   EXPECT_TRUE(eventually([&] { return is_admitted(living.front(), lost); }));
   const History history = load.finish();
-  expect_bound(history, kLimit, "another region killed");
+  expect_bound(history, kUsualLimit, "another region killed");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
   // On a busy machine an owner may be silent for half a second all by itself.
   EXPECT_LE(tally(history).degraded * 20,
@@ -205,8 +201,8 @@ TEST_F(Regions, EdgesComeAndGoWithoutAnybodysConfiguration) {
     edges.pop_back();
   }
   join(throughout);
-  expect_bound(history, kLimit, "edges 1, " + std::to_string(most) + ", 2");
-  expect_use(history, kLimit, 980);
+  expect_bound(history, kUsualLimit, "edges 1, " + std::to_string(most) + ", 2");
+  expect_use(history, kUsualLimit, 980);
 }
 
 TEST_F(Regions, FarAwayAColdEdgeIsExactAndAWarmOneQuick) {

@@ -12,10 +12,6 @@
 namespace weir::test {
 namespace {
 
-constexpr LimitNumbers kLimit{100, 200, kSecond};
-constexpr const char* kPolicy =
-    "version: 1\nlimits:\n  - {name: api, scope: global, rate: 200/s, burst: 100, "
-    "on_unreachable: deny}\n";
 constexpr const char* kRequests = "weir_lease_requests_total";
 constexpr const char* kRelayRequests = "weir_relay_requests_total";
 
@@ -50,10 +46,10 @@ TEST_F(RelayedRegion, KeepsTheLimitWithFewerCallsToTheOwner) {
     LoadShape shape = load_of(far_http(), 300, 1, load_ns());
     return Load(shape).finish();
   };
-  ASSERT_NO_FATAL_FAILURE(start(2, 5, kPolicy, quick_disk()));
+  ASSERT_NO_FATAL_FAILURE(start(2, 5, kUsualPolicy, quick_disk()));
   const History direct = load();
   const double direct_calls = far_metric(kRequests);
-  expect_bound(direct, kLimit, "edges that ask the owner");
+  expect_bound(direct, kUsualLimit, "edges that ask the owner");
   EXPECT_EQ(far_metric(kRelayRequests), 0);
   cluster_->stop();
   expect_no_deaths();
@@ -61,13 +57,13 @@ TEST_F(RelayedRegion, KeepsTheLimitWithFewerCallsToTheOwner) {
   std::filesystem::remove_all(path("cluster"));
 
   relays_ = 1;
-  ASSERT_NO_FATAL_FAILURE(start(2, 6, kPolicy, quick_disk()));
+  ASSERT_NO_FATAL_FAILURE(start(2, 6, kUsualPolicy, quick_disk()));
   const History relayed = load();
   const double asked = far_metric(kRequests);
   const double calls = far_metric(kRelayRequests);
-  expect_bound(relayed, kLimit, "edges that ask a relay");
+  expect_bound(relayed, kUsualLimit, "edges that ask a relay");
   EXPECT_EQ(tally(relayed).failed, 0);
-  expect_use(relayed, kLimit, 985);
+  expect_use(relayed, kUsualLimit, 985);
   std::cout << "calls to the owner: " << direct_calls << " for " << direct.size()
             << " checks directly, " << calls << " for " << relayed.size()
             << " by a relay that was asked " << asked << " times\n";
@@ -80,7 +76,7 @@ TEST_F(RelayedRegion, KeepsTheLimitWithFewerCallsToTheOwner) {
 
 TEST_F(RelayedRegion, AKilledRelayIsGoneRoundAndNothingIsGrantedTwice) {
   relays_ = 1;
-  ASSERT_NO_FATAL_FAILURE(start(2, 6, kPolicy, quick_disk()));
+  ASSERT_NO_FATAL_FAILURE(start(2, 6, kUsualPolicy, quick_disk()));
   const cli::LocalNode relay = *far_nodes()[0];
   std::vector<Endpoint> living = http();
   std::erase(living, relay.http);
@@ -91,7 +87,7 @@ TEST_F(RelayedRegion, AKilledRelayIsGoneRoundAndNothingIsGrantedTwice) {
   ASSERT_TRUE(load.wait_for_permille(600));
   ASSERT_TRUE(cluster_->restart(relay.name));
   const History history = load.finish();
-  expect_bound(history, kLimit, "relay killed");
+  expect_bound(history, kUsualLimit, "relay killed");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
   // Whoever held nothing of it went on at the owner.
   for (const cli::LocalNode* each : far_nodes()) {
@@ -101,7 +97,7 @@ TEST_F(RelayedRegion, AKilledRelayIsGoneRoundAndNothingIsGrantedTwice) {
 
 TEST_F(RelayedRegion, ARelayThatIsToldToStopReturnsWhatItHasNotLent) {
   relays_ = 1;
-  ASSERT_NO_FATAL_FAILURE(start(2, 6, kPolicy, quick_disk()));
+  ASSERT_NO_FATAL_FAILURE(start(2, 6, kUsualPolicy, quick_disk()));
   const cli::LocalNode relay = *far_nodes()[0];
   std::vector<Endpoint> living = http();
   std::erase(living, relay.http);
@@ -110,7 +106,7 @@ TEST_F(RelayedRegion, ARelayThatIsToldToStopReturnsWhatItHasNotLent) {
   ASSERT_TRUE(cluster_->kill(relay.name, SIGTERM));
   ASSERT_TRUE(cluster_->wait_for_exit(relay.name, 12 * kSecond));
   const History history = load.finish();
-  expect_bound(history, kLimit, "relay told to stop");
+  expect_bound(history, kUsualLimit, "relay told to stop");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
 }
 

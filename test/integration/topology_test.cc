@@ -19,19 +19,11 @@
 namespace weir::test {
 namespace {
 
-constexpr LimitNumbers kLimit{100, 200, kSecond};
-constexpr const char* kPolicy =
-    "version: 1\nlimits:\n  - {name: api, scope: global, rate: 200/s, burst: 100, "
-    "on_unreachable: deny}\n";
-
 Nanos load_ns() { return (long_run() ? 60 : 20) * kSecond; }
 
 class TopologyTest : public ClusterTest {
  protected:
-  void SetUp() override {
-    ClusterTest::SetUp();
-    ASSERT_NO_FATAL_FAILURE(start(2, 5, kPolicy, quick_disk()));
-  }
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(start(2, 5, kUsualPolicy, quick_disk())); }
 
   Topology in_force() const { return in_force(node(0)); }
   static Topology in_force(const cli::LocalNode& node) {
@@ -89,7 +81,7 @@ TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
   EXPECT_EQ(run(cli::run_topology_drain, drain), 0);
   EXPECT_TRUE(eventually([&] { return slots(node(0)) == 0; }));
   const History history = load.finish();
-  expect_bound(history, kLimit, "a node added, another drained");
+  expect_bound(history, kUsualLimit, "a node added, another drained");
   EXPECT_EQ(tally(history).failed, 0) << testing::PrintToString(load.complaints());
   EXPECT_TRUE(eventually([&] { return in_force(node(1)).version == next.version + 1; }));
 }
@@ -136,7 +128,7 @@ TEST_F(TopologyTest, ThreeBecomeFiveThenFourThenADeadOneIsReplaced) {
   for (const auto& more : added) owned += slots(more->node());
   std::cout << "slots owned by the four: " << owned << "\n";
   const History history = load.finish();
-  expect_bound(history, kLimit, "3, 5, 4 owner nodes and one replaced");
+  expect_bound(history, kUsualLimit, "3, 5, 4 owner nodes and one replaced");
   const auto failed = std::count_if(history.begin(), history.end(), [](const CheckRecord& one) {
     return one.verdict == Verdict::failed && one.node != 2;
   });
@@ -176,7 +168,7 @@ TEST_F(TopologyTest, WhatIsLeftGoesOnAfterItsMajorityWasDestroyed) {
   EXPECT_TRUE(eventually([&] { return slots(node(0)) == kSlotCount; }));
   ASSERT_TRUE(load.wait_for_permille(1000));
   EXPECT_TRUE(eventually([&] { return check(node(4).http, "acme").allowed(); }));
-  expect_bound(load.finish(), kLimit, "two of three disks destroyed");
+  expect_bound(load.finish(), kUsualLimit, "two of three disks destroyed");
 }
 
 }  // namespace

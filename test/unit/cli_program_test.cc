@@ -11,18 +11,16 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "src/cli/exit_status.h"
 #include "test/support/certificates.h"
+#include "test/support/temporary_folder.h"
 
 namespace weir::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Outcome {
   int status = -1;
@@ -38,19 +36,13 @@ constexpr const char* kPolicy =
 
 class ProgramTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "weir-program-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    write("policy.yaml", kPolicy);
-  }
+  void SetUp() override { write("policy.yaml", kPolicy); }
   void TearDown() override {
     if (node_ > 0) {
       ::kill(node_, SIGKILL);
       ::waitpid(node_, nullptr, 0);
     }
     if (ready_fd_ >= 0) ::close(ready_fd_);
-    fs::remove_all(folder_);
   }
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
@@ -124,7 +116,8 @@ class ProgramTest : public testing::Test {
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
   }
 
-  std::string folder_;
+  const weir::test::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.string();
   pid_t node_ = 0;
   int ready_fd_ = -1;
   boost::json::object ready_;

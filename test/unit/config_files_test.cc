@@ -10,6 +10,7 @@
 #include "src/base/hash.h"
 #include "src/config/load.h"
 #include "src/policy/supported.h"
+#include "test/support/temporary_folder.h"
 #include "test/unit/config_test_support.h"
 
 namespace weir::config {
@@ -24,12 +25,6 @@ const std::string kTopology =
 
 class ConfigFiles : public testing::Test {
  protected:
-  ConfigFiles() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "weir-config-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~ConfigFiles() override { std::filesystem::remove_all(directory_); }
-
   std::string write(const std::string& name, const std::string& text) {
     const auto path = directory_ / name;
     std::ofstream(path, std::ios::binary) << text;
@@ -37,7 +32,8 @@ class ConfigFiles : public testing::Test {
   }
   std::string path(const std::string& name) const { return (directory_ / name).string(); }
 
-  std::filesystem::path directory_;
+  const test::TemporaryFolder temporary_;
+  const std::filesystem::path directory_ = temporary_.path();
 };
 
 TEST_F(ConfigFiles, GoodFilesAreRead) {

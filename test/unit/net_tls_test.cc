@@ -5,30 +5,25 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "src/net/tls.h"
 #include "test/support/certificates.h"
+#include "test/support/temporary_folder.h"
 #include "test/unit/net_support.h"
 
 namespace weir::net::test {
 namespace {
 
-namespace fs = std::filesystem;
 using weir::test::TestCa;
 
 class Tls : public testing::Test {
  protected:
   void SetUp() override {
     ::signal(SIGPIPE, SIG_IGN);  // as run_node does
-    std::string pattern = (fs::temp_directory_path() / "weir-tls-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     ca_ = std::make_unique<TestCa>(folder_, "own");
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static TlsPaths paths(const TestCa::Files& files, bool with_ca = false) {
     return {files.certificate, files.key, with_ca ? files.ca : std::string()};
@@ -56,7 +51,8 @@ class Tls : public testing::Test {
     return context ? "" : context.error().message;
   }
 
-  std::string folder_;
+  const weir::test::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.string();
   std::unique_ptr<TestCa> ca_;
   TlsBook book_;
   std::string complaint_;

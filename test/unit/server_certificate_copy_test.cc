@@ -9,6 +9,7 @@
 
 #include "src/server/certificate_copy.h"
 #include "test/support/certificates.h"
+#include "test/support/temporary_folder.h"
 
 namespace weir::server {
 namespace {
@@ -18,13 +19,7 @@ using weir::test::TestCa;
 
 class CertificateCopy : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "weir-copy-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    data_ = folder_ + "/data";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { data_ = folder_ + "/data"; }
 
   static config::TlsFiles files_of(const TestCa::Files& files) {
     return {files.certificate, files.key, files.ca};
@@ -40,7 +35,8 @@ class CertificateCopy : public testing::Test {
     EXPECT_TRUE(net::TlsContext::load({copy.certificate, copy.key, copy.ca}, true));
   }
 
-  std::string folder_;
+  const weir::test::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.string();
   std::string data_;
 };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "src/server/policy_keeper.h"
+#include "test/support/temporary_folder.h"
 
 namespace weir::server {
 namespace {
@@ -22,20 +23,14 @@ class FixedClock final : public Clock {
 
 class PolicyKeeperTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "weir-keeper-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string path() const { return folder_ + "/policy.yaml"; }
   void write(int version, const std::string& rate) const {
     std::ofstream(path()) << "version: " << version
                           << "\nlimits:\n  - {name: api, scope: global, rate: " << rate << "}\n";
   }
 
-  std::string folder_;
+  const weir::test::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.string();
   FixedClock clock_;
 };
 

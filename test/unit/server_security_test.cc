@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-#include <filesystem>
 #include <fstream>
 #include <mutex>
 
@@ -16,11 +15,11 @@
 #include "src/server/token_keeper.h"
 #include "src/store/memory_store.h"
 #include "test/support/certificates.h"
+#include "test/support/temporary_folder.h"
 
 namespace weir::server {
 namespace {
 
-namespace fs = std::filesystem;
 namespace json = boost::json;
 using weir::test::TestCa;
 
@@ -33,9 +32,6 @@ class SecurityTest : public testing::Test {
  protected:
   void SetUp() override {
     ::signal(SIGPIPE, SIG_IGN);  // as run_node does
-    std::string pattern = (fs::temp_directory_path() / "weir-security-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     config_.node = "one";
     config_.policy = path("policy.yaml");
     config_.listen.http = Endpoint{"127.0.0.1", 0};
@@ -49,10 +45,7 @@ class SecurityTest : public testing::Test {
     config_.tokens.read = {"file:" + path("read.token")};
     config_.tokens.admin = {"file:" + path("admin.token")};
   }
-  void TearDown() override {
-    server_.reset();
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { server_.reset(); }
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   void write(const std::string& name, const std::string& text) const {
@@ -96,7 +89,8 @@ class SecurityTest : public testing::Test {
     config_.tls.http = config::TlsFiles{files.certificate, files.key, ""};
   }
 
-  std::string folder_;
+  const weir::test::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.string();
   std::string ca_file_;
   config::NodeConfig config_;
   SystemClock clock_;

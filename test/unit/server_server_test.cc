@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <vector>
@@ -16,11 +15,11 @@
 #include "src/base/system_clock.h"
 #include "src/net/http_client.h"
 #include "src/store/memory_store.h"
+#include "test/support/temporary_folder.h"
 
 namespace weir::server {
 namespace {
 
-namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr Nanos kPatienceNs = 20 * kSecond;
@@ -28,9 +27,6 @@ constexpr Nanos kPatienceNs = 20 * kSecond;
 class ServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "weir-server-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     config_.node = "one";
     config_.policy = folder_ + "/policy.yaml";
     config_.listen.http = Endpoint{"127.0.0.1", 0};
@@ -38,10 +34,7 @@ class ServerTest : public testing::Test {
     config_.wait_ns = 5 * kSecond;  // a slow machine must not turn into denials
     write_policy("version: 1\nlimits:\n  - {name: api, scope: global, rate: 5/h, burst: 5}\n");
   }
-  void TearDown() override {
-    server_.reset();
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { server_.reset(); }
 
   void write_policy(const std::string& text) const { std::ofstream(config_.policy) << text; }
 
@@ -72,7 +65,8 @@ class ServerTest : public testing::Test {
     return log_text_;
   }
 
-  std::string folder_;
+  const weir::test::TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.string();
   config::NodeConfig config_;
   SystemClock clock_;
   SystemSeedSource seeds_;

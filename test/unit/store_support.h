@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "src/model/ids.h"
 #include "src/store/rocks_store.h"
 #include "src/store/store.h"
+#include "test/support/temporary_folder.h"
 
 namespace weir::store {
 
@@ -42,26 +42,7 @@ class FixedSeeds final : public SeedSource {
   Random random_;
 };
 
-/// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "weir_store_XXXXXX").string();
-    EXPECT_NE(mkdtemp(path.data()), nullptr);
-    path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using test::TemporaryFolder;
 
 inline constexpr Nanos kClockError = 5 * kSecond;
 
