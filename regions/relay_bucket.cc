@@ -13,8 +13,6 @@ using Outcome = lease::Ledger::Outcome;
 
 std::uint64_t draw(Random& random) { return random.next() | 1; }
 
-/// Added to two horizons before a bucket counts as idle, as at an edge.
-constexpr Nanos kIdleMarginNs = 250 * kMillisecond;
 /// So long a relay for which the owner has no place sends edges on.
 constexpr Nanos kTurnedAwayNs = 1 * kSecond;
 
@@ -56,14 +54,32 @@ void RelayBucket::renew_grantor(std::uint64_t incarnation, Nanos now_ns, Outcome
 /// The holder has more, or less, than the ledger knows: grants came, or its own level was given up.
 void RelayBucket::take_up(Nanos now_ns, Outcome& out) {
   WEIR_ASSERT(holder_.incarnation() == ledger_.grantor());
-  const std::int64_t more = holder_.held() - ledger_.level();
+  const std::int64_t more = outdated() ? 0 : holder_.held() - ledger_.level();
   if (more < 0) ledger_.withdraw(-more);
   out.append(ledger_.lend(std::max<std::int64_t>(0, more), holder_.deadline_ns(), now_ns));
+}
+
+/// An edge knows a higher version of the policy than the owner has said: until it says so too, what
+/// it lends is of no use here (PROTOCOL D8).
+bool RelayBucket::outdated() const {
+  return met_version_ > owner_version_ && !WEIR_MUTANT(older_policy_grants);
+}
+
+/// An edge knows this version. The own level of an older one goes back, as what any lessee gives up
+/// does: with the next report. The owner's denials die with it (E7).
+void RelayBucket::meet(std::uint64_t policy_version) {
+  if (policy_version <= met_version_) return;
+  met_version_ = policy_version;
+  if (!outdated()) return;
+  ledger_.withdraw(ledger_.level());
+  mirror();
+  holder_.forget_denial();
 }
 
 void RelayBucket::request(const LeaseRequest& request, Nanos now_ns, Effects effects) {
   Outcome out;
   settle(now_ns, out);
+  meet(request.policy_version);
   strict_ = request.strict;
   if (request.need > 0) unit_ = request.need;
   if (request.want > 0 || request.need > 0) used_ns_ = now_ns;
@@ -90,9 +106,12 @@ void RelayBucket::answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns
   const auto heard = holder_.on_answer(answer, config_.terms, now_ns);
   if (heard != lease::Holder::Heard::nobody && heard != lease::Holder::Heard::ignored) {
     silent_since_ns_ = holder_.open() ? now_ns : 0;
+    owner_version_ = std::max(owner_version_, answer.policy_version);
   }
   if (was_open && !holder_.open()) {
-    const Nanos sample_ns = std::max<Nanos>(1, now_ns - sent_ns);
+    // What takes longer is an outage, which says nothing of the way.
+    const Nanos longest_ns = add_saturating(config_.suspicion_ns, round_trip_ns_);
+    const Nanos sample_ns = std::clamp<Nanos>(now_ns - sent_ns, 1, longest_ns);
     round_trip_ns_ = round_trip_ns_ == 0 ? sample_ns : round_trip_ns_ / 8 * 7 + sample_ns / 8;
   }
   switch (heard) {
@@ -174,10 +193,7 @@ lease::Holder::Demand RelayBucket::demand(Nanos now_ns) const {
   return demand;
 }
 
-Nanos RelayBucket::idle_ns() const {
-  return 2 * std::max<Nanos>(lease::DemandMeter::kDemandWindowNs, config_.terms.ttl_ns / 4) +
-         kIdleMarginNs;
-}
+Nanos RelayBucket::idle_ns() const { return lease::idle_after_ns(config_.terms.ttl_ns); }
 
 bool RelayBucket::idle(Nanos now_ns) const {
   return lookers_.empty() && ledger_.demand(now_ns).need == 0 && now_ns - used_ns_ >= idle_ns();
@@ -213,7 +229,7 @@ void RelayBucket::ask(Nanos now_ns, Outcome& out, Effects effects) {
   request->reg = reg_;
   request->bucket = ledger_.bucket();
   request->lessee.node = config_.node;
-  request->policy_version = told_.policy_version;
+  request->policy_version = std::max(owner_version_, met_version_);
   request->hop = LeaseHop::from_relay;
   if (silent_since_ns_ == 0) silent_since_ns_ = now_ns;
   effects.requests.push_back(std::move(*request));

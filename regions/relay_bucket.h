@@ -70,6 +70,8 @@ class RelayBucket {
   void renew_grantor(std::uint64_t incarnation, Nanos now_ns, lease::Ledger::Outcome& out);
   void take_up(Nanos now_ns, lease::Ledger::Outcome& out);
   void serve_lookers(Nanos now_ns, lease::Ledger::Outcome& out);
+  void meet(std::uint64_t policy_version);
+  bool outdated() const;
   void send_away(Nanos now_ns, lease::Ledger::Outcome& out);
   void turn(Nanos now_ns, lease::Ledger::Outcome&& out, Effects effects);
   void ask(Nanos now_ns, lease::Ledger::Outcome& out, Effects effects);
@@ -86,12 +88,14 @@ class RelayBucket {
   lease::Ledger ledger_;
   lease::Holder holder_;
   std::vector<LeaseRequest> lookers_;
-  LeaseAnswer told_;           ///< the owner's latest word
-  Nanos round_trip_ns_ = 0;    ///< to the owner; 0: not measured yet
-  Nanos silent_since_ns_ = 0;  ///< first request without a word since; 0: none
-  Nanos used_ns_ = 0;          ///< when somebody below last wanted tokens
-  Nanos lent_ns_ = 0;          ///< when tokens last went below
-  Nanos turned_away_ns_ = 0;   ///< when the owner had no place for this relay; 0: never
+  LeaseAnswer told_;                 ///< the owner's latest word
+  std::uint64_t met_version_ = 0;    ///< of the policy, the highest that an edge named
+  std::uint64_t owner_version_ = 0;  ///< the highest that the owner named
+  Nanos round_trip_ns_ = 0;          ///< to the owner; 0: not measured yet
+  Nanos silent_since_ns_ = 0;        ///< first request without a word since; 0: none
+  Nanos used_ns_ = 0;                ///< when somebody below last wanted tokens
+  Nanos lent_ns_ = 0;                ///< when tokens last went below
+  Nanos turned_away_ns_ = 0;         ///< when the owner had no place for this relay; 0: never
   Nanos next_ns_ = 0;
   std::int64_t unit_ = 1;  ///< the least that is of use to the latest who asked
   bool strict_ = false;

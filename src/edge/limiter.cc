@@ -15,8 +15,6 @@ constexpr Nanos kSweepEveryNs = 2 * kSecond;
 /// Entries whose turn has come that one `collect` handles in one stripe before it lets checks in
 /// again.
 constexpr std::size_t kMaxDuePerStripe = 512;
-/// Added to two horizons before an entry counts as idle: a parked request has ended by then.
-constexpr Nanos kIdleMarginNs = 250 * kMillisecond;
 /// Longest idle entries that are looked at for one that nobody waits for, when a stripe is crowded.
 constexpr int kEvictionTries = 8;
 
@@ -50,8 +48,7 @@ Limiter::Impl::Impl(LimiterConfig config, const Clock& clock, std::uint64_t seed
     part.stripe.random = Random(random.next());
     part.stripe.scanned_ns = clock_.boot_ns();
   }
-  idle_ns_ = 2 * std::max<Nanos>(lease::DemandMeter::kDemandWindowNs, config_.terms.ttl_ns / 4) +
-             kIdleMarginNs;
+  idle_ns_ = lease::idle_after_ns(config_.terms.ttl_ns);
 }
 
 Evaluation& Limiter::Impl::evaluation_of(Part& part) {

@@ -64,6 +64,11 @@ std::int64_t DemandMeter::rate_per_s(Nanos now_ns) const {
   return copy.warm_windows_ < kColdWindows ? 0 : copy.rate_per_s_;
 }
 
+Nanos idle_after_ns(Nanos ttl_ns) {
+  constexpr Nanos kMarginNs = 250 * kMillisecond;
+  return 2 * std::max<Nanos>(DemandMeter::kDemandWindowNs, ttl_ns / 4) + kMarginNs;
+}
+
 std::int64_t tokens_in(std::int64_t rate_per_s, Nanos span_ns) {
   const Wide tokens = static_cast<Wide>(rate_per_s) * span_ns / kSecond;
   return static_cast<std::int64_t>(std::clamp<Wide>(tokens, 0, INT64_MAX));

@@ -46,6 +46,10 @@ class DemandMeter {
 /// least three round trips.
 Nanos horizon_ns(std::int64_t rate_per_s, Nanos round_trip_ns, Nanos ttl_ns);
 
+/// So long after its last use a bucket is idle at a lessee and goes back (E9): the longest horizon
+/// twice, and a margin in which a parked request has ended.
+Nanos idle_after_ns(Nanos ttl_ns);
+
 /// rate x span, rounded down, saturating.
 std::int64_t tokens_in(std::int64_t rate_per_s, Nanos span_ns);
 

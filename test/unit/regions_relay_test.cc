@@ -60,6 +60,7 @@ class RelayTest : public testing::Test {
     request.given_back = ask.given_back;
     request.grantor = ask.grantor;
     request.rate_per_s = rate_per_s_;
+    request.policy_version = edge_version_;
     request.hop = LeaseHop::to_relay;
     step(Relay::Requested{request, kRoundTripNs});
   }
@@ -94,6 +95,7 @@ class RelayTest : public testing::Test {
     answer.ttl_ns = status == LeaseStatus::granted ? kTerms.ttl_ns : 0;
     answer.retry_ns = retry_ns;
     answer.capacity = 100;
+    answer.policy_version = owner_version_;
     answer.window_left_ns = std::max<Nanos>(0, window_end_ns_ - now_ns_);
     answer.hop = LeaseHop::from_relay;
     step(Relay::Answered{answer});
@@ -133,8 +135,10 @@ class RelayTest : public testing::Test {
   Nanos now_ns_ = 1000 * kSecond;
   std::optional<Relay> relay_;
   std::optional<lease::Ledger> owner_;
-  Nanos window_end_ns_ = 0;      ///< of the limit; 0: it has none
-  std::int64_t rate_per_s_ = 0;  ///< of each edge: no demand that lasts
+  Nanos window_end_ns_ = 0;         ///< of the limit; 0: it has none
+  std::int64_t rate_per_s_ = 0;     ///< of each edge: no demand that lasts
+  std::uint64_t edge_version_ = 0;  ///< of the policy
+  std::uint64_t owner_version_ = 0;
   std::map<std::string, std::uint64_t> sequences_;
   std::vector<LeaseAnswer> below_;
   std::vector<LeaseRequest> above_;
@@ -476,6 +480,39 @@ TEST_F(RelayTest, ALargeNeedIsNotStarvedBySmallOnes) {
   EXPECT_GE(got["large"], 180);
   EXPECT_GE(got["a"], 180);
   EXPECT_GE(got["b"], 180);
+}
+
+TEST_F(RelayTest, WhatWasLentUnderAnOlderPolicyIsNotLentOnToWhoKnowsAHigherOne) {
+  edge_version_ = owner_version_ = 6;
+  rate_per_s_ = 100;
+  ask("a", {.want = 10, .need = 1});
+  answer(LeaseStatus::granted, 30);
+  EXPECT_EQ(told("a").status, LeaseStatus::granted);
+  const std::int64_t level = view().level;
+  ASSERT_GT(level, 0) << "something is left to lend on";
+
+  edge_version_ = 7;
+  ask("b", {.want = 5, .need = 1});
+  EXPECT_EQ(told("b").status, LeaseStatus::pending);
+  EXPECT_EQ(view().level, 0);
+  EXPECT_EQ(last_above().policy_version, 7U);
+  EXPECT_EQ(last_above().held, view().outstanding) << "the own level goes back";
+  answer(LeaseStatus::granted, 5);
+  EXPECT_EQ(told("b").granted, 0) << "on its way before the owner heard of it";
+  EXPECT_EQ(view().level, 0);
+  pass(kRoundTripNs);
+  owner_version_ = 7;
+  answer(LeaseStatus::granted, 5);
+  EXPECT_EQ(told("b").status, LeaseStatus::granted);
+  EXPECT_GT(told("b").granted, 0);
+}
+
+TEST_F(RelayTest, AnOutageIsNoRoundTrip) {
+  ask("a", {.want = 1, .need = 1});
+  pass(10 * kSecond);
+  answer(LeaseStatus::granted, 10);
+  ask("b", {.want = 1, .need = 1});
+  EXPECT_LE(told("b").upstream_round_trip_ns, kRoundTripNs + config_.suspicion_ns);
 }
 
 }  // namespace
