@@ -197,6 +197,7 @@ void Ledger::serve(Nanos now_ns, Outcome& out) {
 /// Grants a parked lessee what has been saved for it, or bids it ask again when its request is so
 /// old that the tokens would arrive with little of their life left (G3).
 void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& out) {
+  if (ends_soon()) return;
   const bool is_old = now_ns - entry.heard_ns > ttl_ns() / 1000 * kTooOldPermille;
   if (is_old && !WEIR_MUTANT(grants_to_old)) {
     entry.asked_again = true;
@@ -204,7 +205,6 @@ void Ledger::grant(const LesseeId& lessee, Entry& entry, Nanos now_ns, Outcome& 
     out.now.push_back(answer(lessee, entry, LeaseStatus::ask_again));
     return;
   }
-  if (ends_soon()) return;
   const std::int64_t tokens = entry.credit;
   unpark(entry);
   level_.tokens -= tokens;
