@@ -21,6 +21,14 @@ PeerBoard::Posted PeerBoard::read() const {
 
 namespace {
 
+/// An edge that still goes by an earlier topology is told again after this.
+constexpr Nanos kTellShapeAgainNs = 1 * kSecond;
+
+struct ShapeTold {
+  std::uint64_t stage = 0;
+  Nanos at_ns = 0;
+};
+
 struct Courier {
   explicit Courier(CourierActor::pointer self_pointer) : self(self_pointer) {}
 
@@ -139,6 +147,10 @@ struct Courier {
   void tell_shape(const PeerState& peer, std::uint64_t version) {
     if (!context.links->replication || !shape->committed || peer.owner) return;
     if (version >= shape->state.finished.version) return;
+    const std::uint64_t stage = shape->state.stage();
+    ShapeTold& told = shapes_told[peer.node];
+    if (told.stage == stage && now() - told.at_ns < kTellShapeAgainNs) return;
+    told = {stage, now()};
     outbox_for(peer.node).register_messages.emplace_back(TopologyNews{shape->state});
   }
 
@@ -213,6 +225,8 @@ struct Courier {
             {{"peer", peer.node}, {"region", peer.region}, {"incarnation", peer.incarnation}});
       } else {
         policies.erase(peer.node);
+        shapes_told.erase(peer.node);
+        if (context.links->herald) self->send(context.links->herald, PeerPolicy{peer.node, {}});
         context.log->warn(
             "peer lost",
             {{"peer", peer.node}, {"region", peer.region}, {"incarnation", peer.incarnation}});
@@ -228,6 +242,7 @@ struct Courier {
   std::map<std::string, codec::Envelope> outbox;  ///< by node
   NetworkFaults faults;
   policy::PolicyStamp policy_stamp;                     ///< in force here
+  std::map<std::string, ShapeTold> shapes_told;         ///< by connected peer
   std::map<std::string, policy::PolicyStamp> policies;  ///< told last, by connected peer
 };
 

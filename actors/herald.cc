@@ -26,8 +26,7 @@ struct Herald {
 
   void begin(const HeraldContext& with) {
     context = with;
-    own = context.own;
-    spread.emplace(own.stamp.version == 0 ? std::nullopt : std::optional(own));
+    spread.emplace(std::exchange(context.own, {}));
     if (!context.stored) store();
     tell();
   }
@@ -39,7 +38,6 @@ struct Herald {
     policy::Spread::Effects did;
     event(did);
     if (did.adopt) {
-      own = *std::move(did.adopt);
       store();
       tell();
     }
@@ -47,19 +45,19 @@ struct Herald {
       assembly.begin(peer);
       ask(peer);
     }
-    for (const auto& answer : did.send) send_piece(answer.first, {});
     timer.arm(self, spread->next_deadline(), now());
     context.board->post({spread->wanted(), spread->refused()});
   }
 
   /// A node without a store hears it again from its peers.
   void store() {
-    if (!context.links->writer || own.stamp.version == 0) return;
-    self->send(context.links->writer, StoreMeta{std::string(store::kPolicyMeta), own.text});
+    if (!context.links->writer || spread->stamp().version == 0) return;
+    self->send(context.links->writer,
+               StoreMeta{std::string(store::kPolicyMeta), spread->own().text});
   }
 
   void tell() {
-    if (context.links->courier) self->send(context.links->courier, own.stamp);
+    if (context.links->courier) self->send(context.links->courier, spread->stamp());
   }
 
   void ask(const std::string& peer) {
@@ -73,7 +71,7 @@ struct Herald {
   }
 
   void send_piece(const std::string& peer, const policy::PieceAsk& ask) {
-    const auto piece = policy::piece_of(own, ask, codec::kMaxPolicyPieceBytes);
+    const auto piece = policy::piece_of(spread->own(), ask, codec::kMaxPolicyPieceBytes);
     send(peer, {PolicyMessage::Kind::piece, piece.stamp.version, piece.stamp.content_hash,
                 piece.offset, piece.total, std::string(piece.text)});
   }
@@ -85,7 +83,7 @@ struct Herald {
   void hear(const std::string& peer, const PolicyMessage& message) {
     const policy::PolicyStamp stamp{message.version, message.hash};
     if (message.kind == PolicyMessage::Kind::ask) {
-      if (own.stamp.version != 0) send_piece(peer, {stamp, message.offset});
+      if (spread->stamp().version != 0) send_piece(peer, {stamp, message.offset});
       return;
     }
     using Came = policy::Assembly::Came;
@@ -118,7 +116,6 @@ struct Herald {
 
   HeraldActor::pointer self;
   HeraldContext context;
-  policy::PolicyText own;
   std::optional<policy::Spread> spread;
   policy::Assembly assembly{codec::kMaxPolicyBytes};
   Timer timer;

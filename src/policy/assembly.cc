@@ -11,15 +11,12 @@ Piece piece_of(const PolicyText& own, const PieceAsk& ask, std::size_t most) {
   return {own.stamp, offset, size, std::string_view(own.text).substr(offset, most)};
 }
 
-void Assembly::begin(std::string peer) {
-  peer_ = std::move(peer);
-  stamp_ = {};
-  text_.clear();
-}
+void Assembly::begin(std::string peer) { peer_ = std::move(peer); }
 
 Assembly::Came Assembly::add(const std::string& peer, const Piece& piece) {
-  if (peer_.empty() || peer != peer_) return Came::ignored;
+  if (peer_.empty()) return Came::ignored;
   if (piece.stamp != stamp_) {
+    if (peer != peer_ && !text_.empty()) return Came::ignored;
     stamp_ = {};
     text_.clear();
     if (piece.offset != 0) return Came::more;
@@ -29,6 +26,7 @@ Assembly::Came Assembly::add(const std::string& peer, const Piece& piece) {
   const std::uint64_t size = text_.size() + piece.text.size();
   if (piece.total > longest_ || size > piece.total || piece.text.empty()) {
     peer_.clear();
+    stamp_ = {};
     text_.clear();
     return Came::unusable;
   }

@@ -37,12 +37,13 @@ class Assembly {
   /// `longest`: no text of more bytes is taken.
   explicit Assembly(std::size_t longest) : longest_(longest) {}
 
-  /// From now on `peer` is asked, from the start.
+  /// From now on `peer` is asked, for what follows: a text is the same wherever its stamp is, and
+  /// nothing is lost when a piece takes longer than whoever asks waits.
   void begin(std::string peer);
   PieceAsk next() const { return {stamp_, text_.size()}; }
 
   enum class Came : std::uint8_t {
-    ignored,   ///< of another peer, or once more
+    ignored,   ///< unasked, another policy of another peer, or once more
     more,      ///< ask for `next`
     whole,     ///< `take` it
     unusable,  ///< longer than may be, or not what it says

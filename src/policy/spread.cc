@@ -18,6 +18,11 @@ Result<Reload> Spread::read(PolicyText file, Effects& out) {
 }
 
 void Spread::heard(const std::string& peer, const PolicyStamp& stamp, Nanos now_ns, Effects& out) {
+  if (stamp.version == 0) {
+    peers_.erase(peer);
+    if (asking_ == peer) asking_.clear();
+    return ask(now_ns, out);
+  }
   const auto found = peers_.find(peer);
   if (found == peers_.end()) {
     if (peers_.size() >= kMaxPolicyPeers) return;
@@ -29,10 +34,6 @@ void Spread::heard(const std::string& peer, const PolicyStamp& stamp, Nanos now_
     found->second = {stamp, false};
   }
   ask(now_ns, out);
-}
-
-void Spread::asked(const std::string& peer, Effects& out) const {
-  if (own_.stamp.version != 0) out.send.emplace_back(peer, own_);
 }
 
 void Spread::received(const std::string& peer, PolicyText policy, Nanos now_ns, Effects& out) {

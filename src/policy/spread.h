@@ -40,9 +40,8 @@ struct PolicyText {
 class Spread {
  public:
   struct Effects {
-    std::vector<std::string> ask;                          ///< peers to be asked for their policy
-    std::vector<std::pair<std::string, PolicyText>> send;  ///< answers to such questions
-    std::optional<PolicyText> adopt;                       ///< put in force, and store
+    std::vector<std::string> ask;     ///< peers to be asked for their policy
+    std::optional<PolicyText> adopt;  ///< put in force, and store
   };
 
   /// What the node's store holds: it beats an older file (J4).
@@ -50,10 +49,9 @@ class Spread {
 
   /// A file was read. Refused: an older version, or this one with other content.
   Result<Reload> read(PolicyText file, Effects& out);
-  /// A peer said which policy it has. `content_hash` 0: it said the version alone.
+  /// A peer said which policy it has. `content_hash` 0: it said the version alone. Version 0: it
+  /// has none, or is gone.
   void heard(const std::string& peer, const PolicyStamp& stamp, Nanos now_ns, Effects& out);
-  /// A peer wants our policy.
-  void asked(const std::string& peer, Effects& out) const;
   /// A peer's policy came.
   void received(const std::string& peer, PolicyText policy, Nanos now_ns, Effects& out);
   /// Part of the answer has come: whoever is asked is not silent.
@@ -64,6 +62,8 @@ class Spread {
   /// When to tick next; kForever: not before another event.
   Nanos next_deadline() const;
 
+  /// What is in force, for peers that ask; version 0: nothing.
+  const PolicyText& own() const { return own_; }
   const PolicyStamp& stamp() const { return own_.stamp; }
   /// The highest version that a peer has and this node has not; 0: none.
   std::uint64_t wanted() const;

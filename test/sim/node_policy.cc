@@ -56,16 +56,13 @@ void Node::carry_policy(policy::Spread::Effects did) {
   const std::string& self = settings_.name;
   for (const std::string& peer : did.ask) {
     to_peer(peer, [self](Node& at) {
-      policy::Spread::Effects more;
-      at.process_->spread->asked(self, more);
-      at.carry_policy(std::move(more));
-    });
-  }
-  for (const auto& [peer, text] : did.send) {
-    to_peer(peer, [self, text = text](Node& at) {
-      policy::Spread::Effects more;
-      at.process_->spread->received(self, text, at.clock_.boot_ns(), more);
-      at.carry_policy(std::move(more));
+      const policy::PolicyText& own = at.process_->spread->own();
+      if (own.stamp.version == 0) return;
+      at.to_peer(self, [from = at.settings_.name, own](Node& back) {
+        policy::Spread::Effects more;
+        back.process_->spread->received(from, own, back.clock_.boot_ns(), more);
+        back.carry_policy(std::move(more));
+      });
     });
   }
   if (!did.adopt) return;

@@ -34,15 +34,30 @@ TEST(Assembly, AsksPieceAfterPieceUntilItIsWhole) {
   EXPECT_EQ(assembly.take(), own);
 }
 
-TEST(Assembly, APieceThatComesTwiceOrFromSomebodyElseIsIgnored) {
+TEST(Assembly, APieceThatComesTwiceOrOfAnotherPolicyFromSomebodyElseIsIgnored) {
   const PolicyText own = text_of(3, 20);
   Assembly assembly(kLongest);
   EXPECT_EQ(assembly.add("eu-1", piece_of(own, {}, kMost)), Assembly::Came::ignored) << "unasked";
   assembly.begin("eu-1");
-  EXPECT_EQ(assembly.add("eu-2", piece_of(own, {}, kMost)), Assembly::Came::ignored);
   EXPECT_EQ(assembly.add("eu-1", piece_of(own, {}, kMost)), Assembly::Came::more);
+  EXPECT_EQ(assembly.add("eu-2", piece_of(text_of(4, 20), {}, kMost)), Assembly::Came::ignored);
   EXPECT_EQ(assembly.add("eu-1", piece_of(own, {}, kMost)), Assembly::Came::ignored);
   EXPECT_EQ(assembly.next(), (PieceAsk{own.stamp, kMost}));
+}
+
+TEST(Assembly, APieceThatComesWhenAnotherPeerIsAskedAlreadyIsNotLost) {
+  const PolicyText own = text_of(3, 2 * kMost);
+  Assembly assembly(kLongest);
+  assembly.begin("eu-1");
+  const PieceAsk first = assembly.next();
+  assembly.begin("eu-2");
+  EXPECT_EQ(assembly.next(), first);
+  EXPECT_EQ(assembly.add("eu-1", piece_of(own, first, kMost)), Assembly::Came::more);
+  assembly.begin("eu-1");
+  EXPECT_EQ(assembly.next(), (PieceAsk{own.stamp, kMost}));
+  EXPECT_EQ(assembly.add("eu-2", piece_of(own, first, kMost)), Assembly::Came::ignored);
+  EXPECT_EQ(assembly.add("eu-2", piece_of(own, assembly.next(), kMost)), Assembly::Came::whole);
+  EXPECT_EQ(assembly.take(), own);
 }
 
 TEST(Assembly, AnotherVersionInBetweenStartsAnew) {

@@ -95,11 +95,9 @@ TEST(Spread, WhatIsStoredBeatsAnOlderFileAndANewerFileBeatsWhatIsStored) {
   EXPECT_EQ(restarted.read(text_of(7), out), Reload::replace);
   EXPECT_EQ(out.adopt, text_of(7));
   Spread fresh(std::nullopt);
-  fresh.asked("eu-1", out);
-  EXPECT_TRUE(out.send.empty()) << "nothing to send yet";
+  EXPECT_EQ(fresh.own(), PolicyText{});
   EXPECT_EQ(fresh.read(text_of(1), out), Reload::replace);
-  fresh.asked("eu-1", out);
-  EXPECT_EQ(out.send.back(), std::pair(std::string("eu-1"), text_of(1)));
+  EXPECT_EQ(fresh.own(), text_of(1));
 }
 
 TEST(Spread, RemembersABoundedNumberOfPeers) {
@@ -110,8 +108,12 @@ TEST(Spread, RemembersABoundedNumberOfPeers) {
   }
   spread.heard("one-more", {6, 7}, 0, out);
   EXPECT_TRUE(out.ask.empty());
-  spread.heard("edge-0", {6, 7}, 0, out);
-  EXPECT_EQ(out.ask.size(), 1U);
+  spread.heard("edge-0", {}, 0, out);  // gone: there is room for another one
+  spread.heard("one-more", {6, 7}, 0, out);
+  EXPECT_EQ(out.ask, std::vector<std::string>{"one-more"});
+  spread.heard("one-more", {}, 0, out);
+  EXPECT_EQ(spread.wanted(), 0U);
+  EXPECT_EQ(spread.next_deadline(), kForever);
 }
 
 /// Nodes that tell each other their stamps now and then; half of all messages are lost, and for the
@@ -136,11 +138,8 @@ TEST(Spread, TheHighestVersionReachesEveryNodeThroughLossAndPartition) {
         if (to != name && arrives(to, name)) node.heard(to, nodes.at(to).stamp(), now_ns, out);
         if (node.next_deadline() <= now_ns) node.tick(now_ns, out);
         for (const std::string& peer : out.ask) {
-          Spread::Effects reply;
-          if (arrives(name, peer)) nodes.at(peer).asked(name, reply);
-          for (auto& [asker, policy] : reply.send) {
-            if (arrives(peer, asker)) node.received(peer, policy, now_ns, out);
-          }
+          if (!arrives(name, peer) || !arrives(peer, name)) continue;
+          node.received(peer, nodes.at(peer).own(), now_ns, out);
         }
       }
       if (now_ns == 29 * kSecond) {
