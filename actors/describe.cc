@@ -64,14 +64,18 @@ std::vector<codec::BucketDescription> describe_buckets(
   return buckets;
 }
 
-Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const RegisterId& reg,
+Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const codec::OwnerQuery& query,
                                     const regions::Placement& placement) {
+  if (reply.forbidden && query.kind == codec::OwnerQuery::Kind::propose) {
+    return failure(ErrorCode::invalid_argument, "", reply.error);
+  }
   if (reply.forbidden) return failure(ErrorCode::unsupported, "chaos", reply.error);
   if (!reply.error.empty()) return failure(ErrorCode::unavailable, "", reply.error);
   if (!reply.found) {
     return failure(ErrorCode::not_found, "customer",
                    "no owner of this customer is active on node " + reply.node);
   }
+  const RegisterId& reg = query.reg;
   OwnerDescription description{
       reg, reply.node, placement.home(reg), reply.epoch, placement.replicas(reg), {}};
   for (const codec::BucketDescription& bucket : reply.buckets) {

@@ -27,7 +27,7 @@ std::vector<codec::BucketDescription> describe_buckets(
 
 /// The reply to a query about `reg`. `not_found` when nobody owned it, `unsupported` when the owner
 /// is forbidden to do it, `unavailable` when it gave another reason.
-Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const RegisterId& reg,
+Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const codec::OwnerQuery& query,
                                     const regions::Placement& placement);
 
 }  // namespace weir::actors

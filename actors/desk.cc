@@ -63,12 +63,13 @@ struct Desk {
 
   void replied(const Replied& replied) {
     const auto found = open.find(replied.reply.id);
-    if (found == open.end() || found->second.node != replied.node) return;
+    if (found == open.end()) return;
     Open& waiting = found->second;
     if (!replied.reply.not_owner) {
       return finish(replied.reply.id,
-                    read_reply(replied.reply, waiting.query.reg, board->read()->placement()));
+                    read_reply(replied.reply, waiting.query, board->read()->placement()));
     }
+    if (waiting.node != replied.node) return;  // another one is asked already
     const std::string& hint = replied.reply.owner_hint;
     if (!hint.empty() && hint != replied.node && waiting.hops <= kMaxHops) send_to(hint, waiting);
   }

@@ -156,6 +156,11 @@ void Host::committed_topology(Nanos now_ns, Effects& out) {
 
 Status Host::propose(std::uint64_t version, const std::string& document, Nanos now_ns,
                      Effects& out) {
+  const auto same = [&](const TopologyState& state) {
+    return state.next && state.next->version == version && state.next->document == document;
+  };
+  // Asked once more, by whoever has not heard the answer.
+  if (leads_ && !assumed_ && (proposed_ ? same(*proposed_) : same(topology_))) return {};
   if (!leads_ || proposed_ || assumed_) {
     return failure(ErrorCode::unavailable, "topology", "not decided at this node now");
   }

@@ -99,10 +99,10 @@ class Seat {
   Seat(RegisterId reg, std::string self, std::uint64_t incarnation, SeatConfig config,
        Random random, Nanos now_ns);
 
-  /// Another stage. An owner whose replica set changes needs new promises, and a new epoch for
-  /// them.
   /// How long the next attempts may take; see SeatConfig.
   void set_attempt(Nanos attempt_ns) { config_.attempt_ns = attempt_ns; }
+  /// Another stage. An owner whose replica set changes needs new promises, and a new epoch for
+  /// them.
   void set_layout(Layout layout, Nanos now_ns, Effects& out);
   /// The newest claim of any node, and the numbers of stores known here.
   void tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos now_ns, Effects& out);
