@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <fstream>
 #include <set>
 
 #include "src/config/scalars.h"
+#include "src/server/token_keeper.h"
 
 namespace weir::cli {
 namespace {
-
-/// A token is a word of base64; a larger file is another file.
-constexpr std::size_t kMaxTokenBytes = 4 * 1024;
 
 Result<Reply> exchange(std::string_view method, const Target& target, const std::string& path,
                        net::HttpHeaders headers, const std::string& body, Nanos timeout_ns) {
@@ -21,18 +18,6 @@ Result<Reply> exchange(std::string_view method, const Target& target, const std:
                                     body, timeout_ns, target.with);
   if (!response) return tl::unexpected(std::move(response).error());
   return Reply{response->status, std::move(response->body)};
-}
-
-Result<std::string> read_token(const std::string& path) {
-  std::ifstream file(path);
-  std::string token(kMaxTokenBytes + 1, '\0');
-  file.read(token.data(), static_cast<std::streamsize>(token.size()));
-  token.resize(static_cast<std::size_t>(file.gcount()));
-  const std::size_t begin = token.find_first_not_of(" \t\r\n");
-  if (!file.is_open() || begin == std::string::npos || token.size() > kMaxTokenBytes) {
-    return failure(ErrorCode::invalid_argument, "--token-file", path + ": holds no token");
-  }
-  return token.substr(begin, token.find_last_not_of(" \t\r\n") + 1 - begin);
 }
 
 /// What a header may hold: anything else would be another header, or none.
@@ -76,7 +61,7 @@ Result<Target> parse_target(const char* flag, std::string_view url,
   if (!target) return failure(target.error().code, flag, target.error().message);
   target->token = credentials.token;
   if (target->token.empty() && !credentials.token_file.empty()) {
-    auto token = read_token(credentials.token_file);
+    auto token = server::read_token_file("--token-file", credentials.token_file);
     if (!token) return tl::unexpected(std::move(token).error());
     target->token = *std::move(token);
   }

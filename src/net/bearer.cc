@@ -1,11 +1,13 @@
 #include "src/net/bearer.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <string>
 #include <utility>
 
+#include "src/base/assert.h"
 #include "src/net/check_answer.h"
 
 namespace weir::net {
@@ -66,7 +68,11 @@ void write_refusal(Verdict verdict, Access needed, MediaType type, HttpResponse&
 TokenDigest digest_of(std::string_view token) {
   TokenDigest digest;
   static_assert(std::tuple_size_v<TokenDigest> == SHA256_DIGEST_LENGTH);
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  // Fetched once: SHA256() looks the algorithm up by its name each time, under locks that all
+  // threads share.
+  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  const int done = EVP_Digest(token.data(), token.size(), digest.data(), nullptr, sha256, nullptr);
+  WEIR_ASSERT(done == 1);
   return digest;
 }
 

@@ -35,31 +35,8 @@ AdminResponse error_response(int status, const char* code, std::string field, st
 }
 
 AdminResponse error_response(const Error& error) {
-  int status = 500;
-  switch (error.code) {
-    case ErrorCode::invalid_argument:
-    case ErrorCode::unsupported:
-      status = 400;
-      break;
-    case ErrorCode::not_found:
-      status = 404;
-      break;
-    case ErrorCode::too_large:
-      status = 413;
-      break;
-    case ErrorCode::unavailable:
-      status = 503;
-      break;
-    case ErrorCode::unauthenticated:
-      status = 401;
-      break;
-    case ErrorCode::forbidden:
-      status = 403;
-      break;
-    case ErrorCode::io:
-    case ErrorCode::corrupt:
-      break;
-  }
+  // What is not supported here is a wrong request to the admin API.
+  const int status = error.code == ErrorCode::unsupported ? 400 : net::status_of(error.code);
   return error_response(status, to_string(error.code), error.field, error.message);
 }
 

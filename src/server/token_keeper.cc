@@ -15,7 +15,9 @@ tl::unexpected<Error> wrong(const char* field, const std::string& what) {
   return failure(ErrorCode::invalid_argument, field, what);
 }
 
-Result<net::TokenDigest> read_file(const char* field, const std::string& path) {
+}  // namespace
+
+Result<std::string> read_token_file(const char* field, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxTokenFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -25,12 +27,14 @@ Result<net::TokenDigest> read_file(const char* field, const std::string& path) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string::npos) return wrong(field, path + ": holds no token");
   const std::size_t end = text.find_last_not_of(kBlanks) + 1;
-  const std::string_view token = std::string_view(text).substr(begin, end - begin);
-  if (token.find_first_of(kBlanks) != std::string_view::npos) {
+  std::string token = text.substr(begin, end - begin);
+  if (token.find_first_of(kBlanks) != std::string::npos) {
     return wrong(field, path + ": holds more than one word; a file holds one token");
   }
-  return net::digest_of(token);
+  return token;
 }
+
+namespace {
 
 Status read_list(const char* field, const std::vector<std::string>& list,
                  std::vector<net::TokenDigest>& digests) {
@@ -42,9 +46,9 @@ Status read_list(const char* field, const std::vector<std::string>& list,
       continue;
     }
     if (!entry.starts_with(kFileForm)) return wrong(field, "is neither sha256:... nor file:...");
-    auto digest = read_file(field, entry.substr(kFileForm.size()));
-    if (!digest) return tl::unexpected(std::move(digest).error());
-    digests.push_back(*digest);
+    auto token = read_token_file(field, entry.substr(kFileForm.size()));
+    if (!token) return tl::unexpected(std::move(token).error());
+    digests.push_back(net::digest_of(*token));
   }
   return {};
 }
