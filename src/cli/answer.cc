@@ -53,6 +53,10 @@ const json::object& object_of(const json::object& object, const char* name) {
 std::optional<Answer> expect_object(Result<Reply> reply, const Endpoint& endpoint, Console console,
                                     int& exit_status) {
   exit_status = kUnreachable;
+  if (!reply && reply.error().code == ErrorCode::invalid_argument) {
+    exit_status = wrong_usage(console, reply.error());
+    return std::nullopt;
+  }
   if (!reply) {
     console.err << "weir: cannot reach " << to_string(endpoint) << ": " << reply.error().message
                 << "\n";

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -144,7 +145,13 @@ Status LocalCluster::prepare() {
   auto planned = plan_nodes(shape_.regions, shape_.nodes, shape_.spread, shape_.relays);
   if (!planned) return tl::unexpected(std::move(planned).error());
   nodes_ = *std::move(planned);
+  std::set<std::pair<std::string, std::string>> pairs;
   for (const RegionLatency& latency : shape_.latencies) {
+    if (latency.from == latency.to || !pairs.insert(std::minmax(latency.from, latency.to)).second) {
+      return failure(
+          ErrorCode::invalid_argument, "--latency",
+          "`" + latency.from + ":" + latency.to + "` is one region, or two that are named already");
+    }
     for (const std::string& region : {latency.from, latency.to}) {
       if (std::any_of(nodes_.begin(), nodes_.end(),
                       [&](const LocalNode& node) { return node.region == region; })) {

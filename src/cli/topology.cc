@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "regions/plan.h"
+#include "src/cli/answer.h"
 #include "src/cli/client.h"
 #include "src/cli/commands.h"
 #include "src/cli/table.h"
@@ -161,6 +162,10 @@ class Command {
   }
 
   std::optional<Reply> answered(Result<Reply> reply, const Endpoint& endpoint) {
+    if (!reply && reply.error().code == ErrorCode::invalid_argument) {
+      exit_ = wrong_usage(console_, reply.error());
+      return std::nullopt;
+    }
     if (!reply) {
       exit_ = kUnreachable;
       console_.err << "weir: cannot reach " << to_string(endpoint) << ": " << reply.error().message
