@@ -206,11 +206,12 @@ void Seat::find_learners(Nanos now_ns, Effects& out) {
   }
 }
 
+/// As `scan_for_move`: a page keeps its token, and only who has not answered is asked again.
 void Seat::send_scan(Learner& learner, Nanos now_ns, Effects& out) {
   learner.sent_ns = now_ns;
-  learner.scan_token = ++token_;
-  learner.page.clear();
+  if (learner.scan_token == 0) learner.scan_token = ++token_;
   for (const std::string& node : voters()) {
+    if (learner.page.contains(node)) continue;
     out.send.emplace_back(node, Scan{reg_, epoch_, learner.scan_token, learner.after});
   }
 }
@@ -281,6 +282,7 @@ void Seat::conclude_page(Learner& learner, Nanos now_ns) {
   learner.after = page.reach;
   learner.scanned = page.last;
   learner.page.clear();
+  learner.scan_token = 0;
   learner.began_ns = now_ns;
   learner.install = std::move(install);
 }

@@ -30,11 +30,13 @@ void Seat::tick_move(Nanos now_ns, Effects& out) {
   move_->copying ? copy_for_move(now_ns, out) : scan_for_move(now_ns, out);
 }
 
+/// Asks those that have not answered. A page keeps its token: were each repetition another
+/// question, a round trip longer than `retry_ns` would never bring an answer to the latest.
 void Seat::scan_for_move(Nanos now_ns, Effects& out) {
   move_->sent_ns = now_ns;
-  move_->token = ++token_;
-  move_->page.clear();
+  if (move_->token == 0) move_->token = ++token_;
   for (const std::string& node : voters()) {
+    if (move_->page.contains(node)) continue;
     out.send.emplace_back(node, Scan{reg_, epoch_, move_->token, move_->after});
   }
 }
@@ -68,6 +70,7 @@ void Seat::moved_page(const std::string& from, Nanos now_ns, Effects& out) {
   move_->done.insert(from);
   if (!Quorums{{quorums_.sets.back()}}.majority(move_->done)) return;
   move_->copying = false;
+  move_->token = 0;
   move_->records.clear();
   if (move_->scanned) {
     mark_moved(now_ns, out);

@@ -214,32 +214,39 @@ void ConservationChecker::watch_excess(const BucketCopies& copies, Nanos true_ns
 
 void DenialChecker::sampled(const BucketCopies& copies, std::int64_t cost, Nanos true_ns) {
   const AgedRecord* newest = copies.newest();
-  std::int64_t level = cost;  // never booked: new, full
-  std::int64_t full = cost;
-  if (newest != nullptr) {
-    const LedgerRecord& ledger = newest->record.ledger;
-    // An owner may have heard only those whose age is too small since they rebooted (B9).
-    const Nanos age_ns = copies.ages().first;
-    level = level_at(ledger, age_ns);
-    // Below the ceiling tokens may be saved for a larger need (E6).
-    full = std::max(cost, room_beside(ledger, age_ns));
+  if (newest == nullptr) {  // never booked: new, full
+    full_.try_emplace(copies.bucket, Full{{}, true_ns});
+    return;
   }
-  if (level < full) {
-    full_enough_since_.erase(copies.bucket);
-  } else {
-    full_enough_since_.try_emplace(copies.bucket, true_ns);
+  // Below the ceiling tokens may be saved for a larger need (E6).
+  const LedgerRecord& ledger = newest->record.ledger;
+  const auto is_full = [&](Nanos age_ns) {
+    return level_at(ledger, age_ns) >= std::max(cost, room_beside(ledger, age_ns));
+  };
+  const auto found = full_.find(copies.bucket);
+  const bool is_new = found == full_.end() || found->second.version != newest->record.version;
+  // A record is as old as its commit took when it is first seen here, and its bucket may have
+  // filled up since: what counts is the instant that it was taken at.
+  if (is_new && !is_full(0) && found != full_.end()) full_.erase(found);
+  // An owner may have heard only those whose age is too small since they rebooted (B9).
+  if (!is_full(copies.ages().first)) {
+    full_.erase(copies.bucket);
+    return;
   }
+  full_.try_emplace(copies.bucket, Full{{}, true_ns}).first->second.version =
+      newest->record.version;
 }
 
 void DenialChecker::denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns,
                            Nanos denied_ns, Nanos true_ns) {
   judge();
-  const auto found = full_enough_since_.find(bucket);
-  if (found == full_enough_since_.end()) return;
-  if (denied_ns - std::max(found->second, quiet_since_ns) <= allowance_ns) return;
+  const auto found = full_.find(bucket);
+  if (found == full_.end()) return;
+  const Nanos since_ns = found->second.since_ns;
+  if (denied_ns - std::max(since_ns, quiet_since_ns) <= allowance_ns) return;
   violated(true_ns, name_of(bucket) + " denied at " + std::to_string(denied_ns / kMicrosecond) +
                         " us though its record has had enough for " +
-                        std::to_string((true_ns - found->second) / kMillisecond) + " ms");
+                        std::to_string((true_ns - since_ns) / kMillisecond) + " ms");
 }
 
 }  // namespace weir::sim

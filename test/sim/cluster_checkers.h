@@ -97,10 +97,14 @@ class DenialChecker final : public Checker {
   /// the denial that what the owner had granted by then is stored.
   void denied(const std::string& bucket, Nanos quiet_since_ns, Nanos allowance_ns, Nanos denied_ns,
               Nanos true_ns);
-  void forget() { full_enough_since_.clear(); }
+  void forget() { full_.clear(); }
 
  private:
-  std::map<std::string, Nanos> full_enough_since_;
+  struct Full {
+    Version version;  ///< of the record seen last
+    Nanos since_ns = 0;
+  };
+  std::map<std::string, Full> full_;  ///< by bucket; absent: not full
 };
 
 }  // namespace weir::sim

@@ -66,7 +66,11 @@ std::string say_one(const TopologyNews& m) {
   return "topology stage " + std::to_string(m.state.stage());
 }
 std::string say_one(const Unmarked& m) {
-  return "unmarked " + std::to_string(m.count) + " of version " + std::to_string(m.version);
+  std::string text =
+      "unmarked " + std::to_string(m.count) + " of version " + std::to_string(m.version);
+  for (const RegisterId& reg : m.registers) text += " " + to_string(reg);
+  for (const std::string& customer : m.moved) text += " moved " + customer;
+  return text;
 }
 std::string say_one(const MoveOver& m) {
   return "move over " + m.customer + " to " + to_string(m.reg) + " with " +

@@ -441,6 +441,62 @@ TEST(C2, AnAnnouncedStoreIsTaughtEverythingThenVotes) {
   EXPECT_TRUE(bench.seat.learners().empty());
 }
 
+/// The answers to a scan come when it has been repeated already, as on every way whose round trip
+/// is longer than the time for repetition.
+TEST(C2, AScanIsAnsweredAfterItWasRepeated) {
+  Bench bench;
+  owns_beside_a_new_store(bench);
+  bench.tick({}, {{"c", 2}});
+  bench.promises("a", true);
+  bench.promises("b", true);
+  bench.promises("c", false, {}, 2);
+  bench.run(kConfig.retry_ns, {}, {{"c", 2}});
+  const auto first = bench.sent<Scan>();
+  ASSERT_EQ(first.size(), 2U);
+  auto page = bench.by<ScanReply>("a");
+  page.token = first.front().second.token;
+  page.accepted = page.votes = page.last = true;
+  bench.hear("a", page);
+  bench.run(2 * kConfig.retry_ns, {}, {{"c", 2}});
+  const auto repeated = bench.sent<Scan>();
+  ASSERT_FALSE(repeated.empty());
+  for (const auto& [to, scan] : repeated) {
+    EXPECT_EQ(to, "b") << "the other has answered";
+    EXPECT_EQ(scan.token, page.token);
+  }
+  EXPECT_TRUE(bench.sent<Install>().empty());
+  page.store = {"b", 1};
+  bench.hear("b", page);
+  EXPECT_EQ(bench.sent<Install>().size(), 1U);
+}
+
+TEST(J2, AScanIsAnsweredAfterItWasRepeated) {
+  Bench bench;
+  bench.owns();
+  Layout joint;
+  joint.stage = 1;
+  joint.target = 2;
+  joint.quorums = {{{"a", "b", "c"}, {"a", "b", "d"}}};
+  bench.seat.set_layout(joint, bench.now_ns, bench.did);
+  bench.run(kConfig.suspicion_ns);
+  for (const char* node : {"a", "b", "c", "d"}) bench.promises(node, node[0] != 'd');
+  ASSERT_TRUE(bench.seat.active());
+  bench.run(kConfig.retry_ns);
+  const auto first = bench.sent<Scan>();
+  ASSERT_FALSE(first.empty());
+  bench.run(2 * kConfig.retry_ns);
+  auto page = bench.by<ScanReply>("a");
+  page.token = first.front().second.token;
+  page.stage = 1;
+  page.accepted = page.votes = page.last = true;
+  bench.sent<Install>();
+  for (const char* node : {"a", "b", "c"}) {
+    page.store = {node, 1};
+    bench.hear(node, page);
+  }
+  EXPECT_FALSE(bench.sent<Install>().empty());
+}
+
 TEST(B8, RankTakesOwnershipBackByHandOverOnly) {
   Bench bench("b");
   bench.owns();
