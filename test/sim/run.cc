@@ -92,7 +92,7 @@ std::string Simulation::summary() const {
 }
 
 void Simulation::build() {
-  // Where messages are slow, suspicion and repetition wait longer, as an operator would set them.
+  // Where messages are slow, suspicion waits longer, as an operator would set it.
   const Weather& weather = scenario_.weather;
   network_.weather = weather;
   const Nanos one_way_ns = weather.delay_ns + weather.jitter_ns +
@@ -101,7 +101,6 @@ void Simulation::build() {
   shared_.seat.suspicion_ns = std::max(shared_.seat.suspicion_ns, 8 * one_way_ns);
   shared_.seat.stagger_ns = std::max(shared_.seat.stagger_ns, 3 * one_way_ns);
   shared_.seat.attempt_ns = std::max(shared_.seat.attempt_ns, 8 * one_way_ns);
-  shared_.seat.retry_ns = std::max(shared_.seat.retry_ns, 3 * one_way_ns);
   limits_ = scenario_.limits;
   use_policy();
   shared_.policies_change =
