@@ -39,8 +39,10 @@ Host::Host(HostConfig config, Replica replica, TopologyState topology, bool assu
 Host::Places::value_type& Host::place_of(const RegisterId& reg, Nanos now_ns) {
   const auto found = places_.find(reg);
   if (found != places_.end()) return *found;
-  Seat seat(reg, config_.self, config_.incarnation, config_.seat, Random(random_.next()), now_ns);
   const auto number = static_cast<std::uint32_t>(places_.size());
+  SeatConfig config = config_.seat;
+  config.settled_ns += number * kHandOverSpacingNs;
+  Seat seat(reg, config_.self, config_.incarnation, config, Random(random_.next()), now_ns);
   auto& place = *places_.try_emplace(reg, Place{std::move(seat), number}).first;
   Seat::Effects none;
   place.second.seat.set_layout(layout_of(reg), now_ns, none);
@@ -109,6 +111,15 @@ std::string Host::owner_of(const RegisterId& reg, Nanos now_ns) const {
   return now_ns - claim.renewed_ns < config_.seat.suspicion_ns ? claim.node : std::string();
 }
 
+/// The owner, or whoever was bidden to become it a moment ago.
+std::string Host::next_owner(const RegisterId& reg, Nanos now_ns) const {
+  std::string owner = owner_of(reg, now_ns);
+  const auto place = places_.find(reg);
+  if (!owner.empty() || place == places_.end()) return owner;
+  const bool lately = now_ns - place->second.released_ns < config_.seat.suspicion_ns;
+  return lately && place->second.successor != config_.self ? place->second.successor : owner;
+}
+
 void Host::route(const std::string& to, RegisterMessage message) {
   inbox_.emplace_back(to, std::move(message));
 }
@@ -149,8 +160,12 @@ void Host::stop_owners(const RegisterId& reg, Effects& out) {
 }
 
 void Host::take_seat(Places::value_type& place, Seat::Effects&& did, Nanos now_ns, Effects& out) {
-  const auto& [reg, at] = place;
+  auto& [reg, at] = place;
   for (auto& [to, message] : did.send) {
+    if (std::holds_alternative<Release>(message)) {
+      at.successor = to;
+      at.released_ns = now_ns;
+    }
     std::visit(
         [&](auto& what) {
           if constexpr (requires { what.stage; }) {
@@ -175,7 +190,7 @@ void Host::take_seat(Places::value_type& place, Seat::Effects&& did, Nanos now_n
   if (reg == kTopologyRegister && (did.deposed || did.activated)) leads_ = false;
   take_results(did, now_ns, out);
   requeue(place.second);
-  if (did.activated) answer_held(reg, now_ns, out);
+  if (did.activated || did.deposed) answer_held(reg, now_ns, out);
   if (did.activated && reg == kTopologyRegister) lead(now_ns, out);
   if (did.behind > at.seat.stage()) catch_up(place, did.behind, now_ns, out);
 }
@@ -230,6 +245,9 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
   const auto to_seat = [&](const auto& what) {
     const auto found = places_.find(what.reg);
     if (found == places_.end()) return;
+    if constexpr (std::is_same_v<std::decay_t<decltype(what)>, Release>) {
+      found->second.predecessor = from;
+    }
     Seat::Effects seat_did;
     found->second.seat.on(from, what, now_ns, seat_did);
     take_seat(*found, std::move(seat_did), now_ns, out);
@@ -430,6 +448,7 @@ void Host::tick(Nanos now_ns, Effects& out) {
   number_store(out);
   find_stale_claims(now_ns);
   start_moves(now_ns, out);
+  release_some(now_ns, out);
   for (Places::value_type* place : due(now_ns)) {
     Seat& seat = place->second.seat;
     if (seat.phase() == Seat::Phase::idle && trying_ >= kMaxAttempts) {
@@ -457,6 +476,9 @@ Nanos Host::next_deadline() const {
   if (!waiting_.empty() && trying_ < kMaxAttempts) return INT64_MIN / 2;
   Nanos next_ns = add_saturating(beaten_ns_, config_.beat_every_ns);
   if (!to_move_.empty()) next_ns = std::min(next_ns, add_saturating(moves_ns_, kMovesEveryNs));
+  if (!to_release_.empty()) {
+    next_ns = std::min(next_ns, add_saturating(releases_ns_, kReleasesEveryNs));
+  }
   if (told_generation_ != generation_) {
     next_ns = std::min(next_ns, add_saturating(claimed_ns_, config_.claims_every_ns));
   }
@@ -545,18 +567,45 @@ void Host::stored(std::uint64_t token, bool ok, Nanos now_ns, Effects& out) {
 
 void Host::retire(Nanos now_ns, Effects& out) {
   leaving_ = true;
+  for (const auto& [key, running] : owners_) {
+    if (to_release_.empty() || to_release_.back() != key.reg) to_release_.push_back(key.reg);
+  }
+  for (const auto& [reg, counter] : owned_) {
+    const auto running = owners_.lower_bound(OwnerKey{reg, {}});
+    if (running == owners_.end() || running->first.reg != reg) to_release_.push_back(reg);
+  }
   for (auto& place : places_) {
+    if (place.second.seat.active()) continue;
     Seat::Effects did;
-    place.second.seat.retire(now_ns, did);
+    place.second.seat.retire({}, now_ns, did);
     take_seat(place, std::move(did), now_ns, out);
   }
+  release_some(now_ns, out);
   drain(now_ns, out);
-  beaten_ns_ = INT64_MIN / 2;
-  send_beats(now_ns, out);
+}
+
+/// To the best in rank of those that speak.
+void Host::release_some(Nanos now_ns, Effects& out) {
+  if (to_release_.empty() || now_ns - releases_ns_ < kReleasesEveryNs) return;
+  releases_ns_ = now_ns;
+  for (std::size_t left = kReleasesAtOnce; left > 0 && !to_release_.empty(); --left) {
+    auto& place = *places_.find(to_release_.front());
+    to_release_.pop_front();
+    std::string successor;
+    for (const std::string& node : place.second.seat.quorums().members()) {
+      if (node == config_.self || silent(node, now_ns)) continue;
+      successor = node;
+      break;
+    }
+    Seat::Effects did;
+    place.second.seat.retire(successor, now_ns, did);
+    take_seat(place, std::move(did), now_ns, out);
+  }
 }
 
 void Host::resign(Nanos now_ns, Effects& out) {
   leaving_ = true;
+  to_release_.clear();
   for (auto& place : places_) {
     Seat::Effects did;
     place.second.seat.resign(did);

@@ -52,6 +52,12 @@ inline constexpr std::size_t kMaxSeatsPerTick = 1024;
 /// Registers that are promised anew at the same time while a topology version is under way.
 inline constexpr std::size_t kMovesAtOnce = 32;
 inline constexpr Nanos kMovesEveryNs = 5 * kMillisecond;
+/// Registers that a node that stops gives up at the same time, those with active owners first: what
+/// one customer misses is then its own hand-over, not that of thousands.
+inline constexpr std::size_t kReleasesAtOnce = 64;
+inline constexpr Nanos kReleasesEveryNs = 10 * kMillisecond;
+/// Registers are taken back by rank one after the other, at this distance.
+inline constexpr Nanos kHandOverSpacingNs = 500 * kMicrosecond;
 /// Most seats that try at once; the others wait their turn. More would only wait for each other in
 /// the queues of disks and links, until their attempts are over.
 inline constexpr std::size_t kMaxAttempts = 256;
@@ -135,7 +141,7 @@ class Host {
   const TopologyView& view() const { return *view_; }
   /// Registers that this node stores and that have not moved yet, while a version is under way.
   std::size_t unmarked() const { return unmarked_; }
-  /// Hands every register over (shutdown).
+  /// Hands every register over, some at a time (shutdown); the others are served meanwhile.
   void retire(Nanos now_ns, Effects& out);
   /// Gives every register up at once and for good: this store takes no more writes (C5).
   void resign(Nanos now_ns, Effects& out);
@@ -175,6 +181,9 @@ class Host {
     bool waits = false;                 ///< in waiting_: it would try
     Nanos promised_ns = INT64_MIN / 2;  ///< when the replica here last promised
     std::string last_owner = {};        ///< of the other nodes; empty: none seen yet
+    std::string predecessor = {};       ///< who released it to this node last
+    std::string successor = {};         ///< to whom this node released it last
+    Nanos released_ns = INT64_MIN / 2;
   };
   struct Earlier {
     bool operator()(const std::pair<Nanos, const Place*>& a,
@@ -236,6 +245,8 @@ class Host {
   void stop_owners(const RegisterId& reg, Effects& out);
   Places::iterator serve(const RegisterId& reg, Nanos now_ns);
   Places::value_type& place_of(const RegisterId& reg, Nanos now_ns);
+  void release_some(Nanos now_ns, Effects& out);
+  std::string next_owner(const RegisterId& reg, Nanos now_ns) const;
   void hold(const LeaseRequest& request, Nanos now_ns, Effects& out);
   void answer_held(const RegisterId& reg, Nanos now_ns, Effects& out);
   void drop_held(Nanos now_ns);
@@ -307,6 +318,8 @@ class Host {
   std::optional<Nanos> wall_ahead_ns_;  ///< our wall clock less our boot clock
   bool numbering_ = false;
   bool leaving_ = false;  ///< retires or has resigned
+  std::deque<RegisterId> to_release_;
+  Nanos releases_ns_ = INT64_MIN / 2;
   std::uint64_t takeovers_ = 0;
   std::map<OwnerKey, Running> owners_;
   std::uint64_t activations_ = 0;

@@ -25,11 +25,19 @@ void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out
   }
   const auto place = serve(request.reg, now_ns);
   if (place == places_.end() || !place->second.seat.active()) {
-    std::string owner = owner_of(request.reg, now_ns);
-    if (place != places_.end() && owner.empty() && !leaving_) return hold(request, now_ns, out);
+    std::string owner = next_owner(request.reg, now_ns);
+    // Told of a release that the claims heard here do not show yet.
+    const auto released = [&](const Place& at) {
+      return at.seat.trying() && at.predecessor == owner;
+    };
+    if (place != places_.end() && !leaving_ && (owner.empty() || released(place->second))) {
+      return hold(request, now_ns, out);
+    }
     out.answers.push_back(refusal(request, LeaseStatus::not_owner, std::move(owner)));
     return;
   }
+  // Its owner is about to end: the next one gets it.
+  if (place->second.seat.releasing()) return hold(request, now_ns, out);
   const OwnerKey key{request.reg, bucket->customer};
   if (leaves(key)) {
     out.answers.push_back(refusal(request, LeaseStatus::pending, {}));
@@ -65,7 +73,7 @@ void Host::hold(const LeaseRequest& request, Nanos now_ns, Effects& out) {
 
 /// The register has an owner again, here or elsewhere.
 void Host::answer_held(const RegisterId& reg, Nanos now_ns, Effects& out) {
-  if (held_.empty() || owner_of(reg, now_ns).empty()) return;
+  if (held_.empty() || next_owner(reg, now_ns).empty()) return;
   const auto waiting = held_.extract(reg);
   if (!waiting) return;
   held_count_ -= waiting.mapped().size();

@@ -432,16 +432,13 @@ void Seat::on(const std::string& from, const HandOver&, Nanos now_ns, Effects& o
   set_deadline(now_ns);
 }
 
-void Seat::retire(Nanos now_ns, Effects& out) {
+void Seat::retire(const std::string& successor, Nanos now_ns, Effects& out) {
   retiring_ = true;
   if (phase_ != Phase::active) {
     become_idle(kForever, out);
     return;
   }
-  for (const std::string& node : quorums_.members()) {
-    if (node != self_ && release_to_.empty()) release_to_ = node;
-  }
-  if (release_to_.empty()) release_to_ = self_;
+  if (release_to_.empty()) release_to_ = successor.empty() ? self_ : successor;
   release_if_drained(now_ns, out);
   set_deadline(now_ns);
 }

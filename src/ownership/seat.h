@@ -129,8 +129,8 @@ class Seat {
   void load(std::uint64_t ticket, const std::string& bucket, Nanos now_ns, Effects& out);
   /// Reads the page of records after `after` from a majority; only while active.
   void list(std::uint64_t ticket, const std::string& after, Nanos now_ns, Effects& out);
-  /// Gives the register up to whoever asks for it next (shutdown).
-  void retire(Nanos now_ns, Effects& out);
+  /// Gives the register up to this member (shutdown), and wants it no more; empty: to nobody.
+  void retire(const std::string& successor, Nanos now_ns, Effects& out);
   /// Gives it up at once and for good, whatever is being committed (C5).
   void resign(Effects& out);
 
@@ -140,6 +140,8 @@ class Seat {
   const Epoch& epoch() const { return epoch_; }
   const Quorums& quorums() const { return quorums_; }
   bool active() const { return phase_ == Phase::active; }
+  /// Gives the register up as soon as nothing is being committed.
+  bool releasing() const { return active() && !release_to_.empty(); }
   /// Every member has promised and votes: there is nothing left to ask of it.
   bool complete() const;
   bool trying() const { return phase_ != Phase::active && phase_ != Phase::idle; }

@@ -74,14 +74,8 @@ class Hosts {
   Hosts(std::size_t count, std::vector<RegisterId> registers) : registers_(std::move(registers)) {
     for (std::size_t i = 0; i < count; ++i) names_.push_back("n" + std::to_string(i));
     for (const std::string& name : names_) {
-      auto& machine = machines_[name] = std::make_unique<Machine>(clock_);
-      HostConfig config;
-      config.self = name;
-      config.incarnation = names_.size();
-      const auto view = std::make_shared<const Rotated>(names_, registers_);
-      machine->host = std::make_unique<Host>(
-          config, Replica({name, 0}, {}, *machine), TopologyState{{1, "all", {}}, {}}, true,
-          [view](const TopologyState&) { return view; }, Random(config.incarnation), clock_.now_ns);
+      machines_[name] = std::make_unique<Machine>(clock_);
+      make(name, names_.size());
     }
   }
 
@@ -112,11 +106,25 @@ class Hosts {
     carry(name, std::move(did));
     deliver();
   }
+  void retire(const std::string& name) {
+    Host::Effects did;
+    host(name).retire(clock_.now_ns, did);
+    carry(name, std::move(did));
+    deliver();
+  }
   void resign(const std::string& name) {
     Host::Effects did;
     host(name).resign(clock_.now_ns, did);
     carry(name, std::move(did));
     deliver();
+  }
+  void hear(const std::string& name, const std::string& from, const RegisterMessage& message) {
+    bus_.push_back({from, name, message});
+    deliver();
+  }
+  void restart(const std::string& name) {
+    resume(name);
+    make(name, ++restarts_ + names_.size());
   }
   void stop(const std::string& name) { machines_.at(name)->up = false; }
   void resume(const std::string& name) { machines_.at(name)->up = true; }
@@ -138,6 +146,24 @@ class Hosts {
   std::vector<std::string> started;  ///< nodes at which an owner was started
 
  private:
+  /// A process; a later one of the same node keeps what its store has promised.
+  void make(const std::string& name, std::uint64_t incarnation) {
+    Machine& machine = *machines_.at(name);
+    HostConfig config;
+    config.self = name;
+    config.incarnation = incarnation;
+    const auto view = std::make_shared<const Rotated>(names_, registers_);
+    StoreMark own{name, 0};
+    std::map<RegisterId, RegisterState> states;
+    if (machine.host) {
+      own = machine.host->replica().own();
+      states = machine.host->replica().states();
+    }
+    machine.host = std::make_unique<Host>(
+        config, Replica(own, std::move(states), machine), TopologyState{{1, "all", {}}, {}}, true,
+        [view](const TopologyState&) { return view; }, Random(config.incarnation), clock_.now_ns);
+  }
+
   struct OnItsWay {
     std::string from;
     std::string to;
@@ -183,6 +209,7 @@ class Hosts {
   std::vector<std::string> names_;
   std::map<std::string, std::unique_ptr<Machine>> machines_;
   std::deque<OnItsWay> bus_;
+  std::uint64_t restarts_ = 0;
 };
 
 constexpr std::size_t kClaims = 14;  // places in RegisterMessage
@@ -258,6 +285,79 @@ TEST(Host, what_is_asked_for_while_there_is_no_owner_reaches_the_next_one) {
   ASSERT_EQ(hosts.answers.size(), 1U);
   EXPECT_EQ(hosts.answers[0].status, LeaseStatus::not_owner);
   EXPECT_EQ(hosts.answers[0].owner_hint, owner);
+}
+
+TEST(Host, one_that_stops_hands_over_what_is_in_use_first) {
+  Hosts hosts(3, all_slots());
+  hosts.run(3 * kSecond);
+  const RegisterId used{RegisterId::Kind::global, {}, 4095};  // of n0, and the last in order
+  ASSERT_TRUE(hosts.host("n0").owns(used));
+  hosts.ask("n0", request_for(used));
+  ASSERT_EQ(hosts.started, std::vector<std::string>{"n0"});
+  hosts.retire("n0");
+  EXPECT_FALSE(hosts.host("n0").owns(used));
+  const std::size_t left = hosts.host("n0").registers_owned();
+  EXPECT_GE(left, kSlotCount / 3 - kReleasesAtOnce) << "the others are served meanwhile";
+  EXPECT_EQ(hosts.owned(), kSlotCount) << "what was released has an owner";
+  hosts.run(kReleasesEveryNs * static_cast<Nanos>(left / kReleasesAtOnce + 2));
+  EXPECT_EQ(hosts.host("n0").registers_owned(), 0U);
+  EXPECT_EQ(hosts.owned(), kSlotCount);
+}
+
+TEST(Host, one_that_stops_says_who_comes_next) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  ASSERT_TRUE(hosts.host("n0").owns(reg));
+  hosts.stop("n2");
+  hosts.run(1200 * kMillisecond);
+  hosts.stop("n1");  // for as long as its messages take
+  hosts.retire("n0");
+  hosts.ask("n0", request_for(reg));
+  ASSERT_EQ(hosts.answers.size(), 1U);
+  EXPECT_EQ(hosts.answers[0].status, LeaseStatus::not_owner);
+  EXPECT_EQ(hosts.answers[0].owner_hint, "n1");
+}
+
+TEST(Host, one_that_stops_passes_over_who_does_not_speak) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  hosts.stop("n1");
+  hosts.run(1200 * kMillisecond);
+  hosts.retire("n0");
+  EXPECT_TRUE(hosts.host("n2").owns(reg));
+}
+
+TEST(Host, whoever_was_bidden_to_own_keeps_requests_though_the_old_claim_is_fresh) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  const std::uint64_t counter = hosts.host("n0").seat(reg)->epoch().counter;
+  hosts.stop("n0");
+  hosts.stop("n2");
+  hosts.hear("n1", "n0", Release{reg, {counter, "n0", hosts.host("n0").seat(reg)->epoch().incarnation}});
+  ASSERT_EQ(hosts.host("n1").owner_of(reg, hosts.now_ns()), "n0");
+  hosts.ask("n1", request_for(reg));
+  EXPECT_TRUE(hosts.answers.empty()) << "a redirect would come back";
+  hosts.resume("n2");
+  hosts.run(600 * kMillisecond);
+  EXPECT_EQ(hosts.started, std::vector<std::string>{"n1"});
+}
+
+TEST(Host, those_that_come_back_take_their_registers_back_one_after_the_other) {
+  Hosts hosts(3, all_slots());
+  hosts.run(3 * kSecond);
+  hosts.stop("n0");
+  hosts.run(3 * kSecond);
+  ASSERT_EQ(hosts.host("n1").registers_owned() + hosts.host("n2").registers_owned(), kSlotCount);
+  hosts.restart("n0");
+  hosts.run(2 * kSecond + kSlotCount / 2 * kHandOverSpacingNs);
+  const std::size_t back = hosts.host("n0").registers_owned();
+  EXPECT_GT(back, kSlotCount / 3 * 2 / 5);
+  EXPECT_LT(back, kSlotCount / 3 * 3 / 5);
+  hosts.run(kSlotCount * kHandOverSpacingNs);
+  EXPECT_NEAR(static_cast<double>(hosts.host("n0").registers_owned()), kSlotCount / 3, 1);
 }
 
 TEST(Host, a_relay_is_told_that_it_is_the_relay_who_asked_in_vain) {
