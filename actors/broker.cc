@@ -81,6 +81,12 @@ struct Broker {
     }
   }
 
+  void link(const PeerLink& changed) {
+    if (changed.up) return router->found(changed.node);
+    context.limiter->grantors_gone(router->lost(changed.node, context.clock->boot_ns()));
+    collect();
+  }
+
   /// Other replica sets: guesses start anew. The registers are those that this edge may ask.
   void follow(std::shared_ptr<const Shape> changed) {
     shape = std::move(changed);
@@ -155,6 +161,7 @@ BrokerActor::behavior_type broker_behavior(BrokerActor::stateful_pointer<Broker>
       },
       [broker](EdgesAtom, std::uint32_t count) { broker->context.limiter->set_live_edges(count); },
       [broker](const PeerNews& news) { broker->news(news.state); },
+      [broker](const PeerLink& changed) { broker->link(changed); },
       [broker](const ShapeNews& news) { broker->follow(news); },
       [broker](DrainOrder& order) { broker->begin_drain(order); },
   };

@@ -193,6 +193,12 @@ struct Courier {
     if (context.links->relay) self->send(context.links->relay, PeerNews{peer});
   }
 
+  void tell_link(const PeerLink& link) {
+    if (context.links->replication) self->send(context.links->replication, link);
+    if (context.links->relay) self->send(context.links->relay, link);
+    if (context.links->broker) self->send(context.links->broker, link);
+  }
+
   void link(const Link& changed) {
     PeerTable::Turn turn;
     peers->on_link(changed.node, changed.up, now(), turn);
@@ -219,6 +225,7 @@ struct Courier {
     }
     for (const std::string& node : turn.severed) context.transport->sever(node);
     for (const PeerState& peer : turn.changed) {
+      if (peer.owner) tell_link({peer.node, peer.connected});
       if (peer.connected) {
         context.log->info(
             "peer connected",

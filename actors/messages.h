@@ -148,6 +148,11 @@ struct Link {
 struct PeerNews {
   PeerState state;
 };
+/// The connection to an owner node ended, or there is one again.
+struct PeerLink {
+  std::string node;
+  bool up = false;
+};
 
 using WakeAtom = caf::atom_constant<caf::atom("wake")>;    // something is due
 using TimerAtom = caf::atom_constant<caf::atom("timer")>;  // a timer of one's own
@@ -179,17 +184,19 @@ using ReplicationActor =
                      caf::reacts_to<OwnerDid>, caf::reacts_to<Written>, caf::reacts_to<StoreMeta>,
                      caf::reacts_to<Asked>, caf::reacts_to<Book>, caf::reacts_to<TimerAtom, Nanos>,
                      caf::reacts_to<DrainOrder>, caf::reacts_to<RecoverOrder>,
-                     caf::reacts_to<StopAtom>>;
+                     caf::reacts_to<PeerLink>, caf::reacts_to<StopAtom>>;
 /// Between the limiter and the owners.
 using BrokerActor =
     caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
                      caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
                      caf::reacts_to<EdgesAtom, std::uint32_t>, caf::reacts_to<PeerNews>,
+                     caf::reacts_to<PeerLink>,
                      caf::reacts_to<ShapeNews>, caf::reacts_to<DrainOrder>>;
 /// Between the edges near it and the owners.
 using RelayActor =
     caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
-                     caf::reacts_to<PeerNews>, caf::reacts_to<ShapeNews>, caf::reacts_to<Book>,
+                     caf::reacts_to<PeerNews>, caf::reacts_to<PeerLink>,
+                     caf::reacts_to<ShapeNews>, caf::reacts_to<Book>,
                      caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<DrainOrder>>;
 /// Between this node's actors and its peers.
 using CourierActor =
@@ -339,6 +346,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::DrainOrder)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Link)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerNews)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerLink)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::Late)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::NetworkFaults)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weir::actors::PeerPolicy)

@@ -71,6 +71,11 @@ struct Shell {
     carry(did);
   }
 
+  void link(const PeerLink& changed) {
+    if (changed.up) return upstream->found(changed.node);
+    step(Relay::OwnersGone{upstream->lost(changed.node, now())});
+  }
+
   telemetry::Counter& counter(const std::string& result) {
     return context.metrics->counter(telemetry::metric::kRelayRequests.name,
                                     telemetry::metric::kRelayRequests.help, {{"result", result}});
@@ -120,6 +125,7 @@ RelayActor::behavior_type relay_behavior(RelayActor::stateful_pointer<Shell> sel
       [shell](const PeerNews& news) {
         shell->round_trips[news.state.node] = news.state.round_trip_ns;
       },
+      [shell](const PeerLink& changed) { shell->link(changed); },
       [shell](const ShapeNews& news) { shell->follow(news); },
       [shell](const Book&) { shell->step(Relay::PolicyChanged{}); },
       [shell](TimerAtom, Nanos at_ns) {

@@ -356,6 +356,11 @@ ReplicationActor::behavior_type replication_behavior(
       [it](TimerAtom, Nanos at_ns) {
         if (it->timer.fired(at_ns)) it->tick();
       },
+      [it](const PeerLink& link) {
+        it->step([&](Host::Effects& did) {
+          it->host->set_link(link.node, link.up, it->now(), did);
+        });
+      },
       [it](DrainOrder& order) { it->retire(order); },
       [it](RecoverOrder& order) { it->recover(order); },
       [it](StopAtom) { it->stop(); },

@@ -63,6 +63,17 @@ void Relay::on(const Answered& event, Nanos now_ns, Effects& effects) {
   settle(at, now_ns);
 }
 
+void Relay::on(const OwnersGone& event, Nanos now_ns, Effects& effects) {
+  for (auto at = buckets_.begin(); at != buckets_.end();) {
+    if (!event.registers.contains(at->first.second)) {
+      ++at;
+      continue;
+    }
+    at->second.bucket->owner_gone(now_ns, {effects.answers, effects.requests});
+    at = settle(at, now_ns);
+  }
+}
+
 void Relay::on(const PolicyChanged&, Nanos now_ns, Effects& effects) {
   for (auto at = buckets_.begin(); at != buckets_.end();) {
     at->second.bucket->forget_denial(now_ns, {effects.answers, effects.requests});

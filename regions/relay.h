@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -38,11 +39,15 @@ class Relay {
     LeaseAnswer answer;
     bool ask_again = false;
   };
+  /// Whoever answered for these registers is gone.
+  struct OwnersGone {
+    std::set<RegisterId> registers;
+  };
   struct PolicyChanged {};
   /// The node is told to stop: what is not lent on is given back, and edges are sent on.
   struct Leave {};
   struct Tick {};
-  using Event = std::variant<Requested, Answered, PolicyChanged, Leave, Tick>;
+  using Event = std::variant<Requested, Answered, OwnersGone, PolicyChanged, Leave, Tick>;
 
   Relay(RelayConfig config, std::uint64_t seed);
   Relay(const Relay&) = delete;  // its buckets refer to it
@@ -80,6 +85,7 @@ class Relay {
 
   void on(const Requested& event, Nanos now_ns, Effects& effects);
   void on(const Answered& event, Nanos now_ns, Effects& effects);
+  void on(const OwnersGone& event, Nanos now_ns, Effects& effects);
   void on(const PolicyChanged& event, Nanos now_ns, Effects& effects);
   void on(const Leave& event, Nanos now_ns, Effects& effects);
   void on(const Tick&, Nanos, Effects&) {}

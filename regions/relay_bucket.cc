@@ -155,6 +155,13 @@ void RelayBucket::tick(Nanos now_ns, Effects effects) {
   turn(now_ns, std::move(out), effects);
 }
 
+void RelayBucket::owner_gone(Nanos now_ns, Effects effects) {
+  Outcome out;
+  settle(now_ns, out);
+  holder_.grantor_gone();
+  turn(now_ns, std::move(out), effects);
+}
+
 void RelayBucket::forget_denial(Nanos now_ns, Effects effects) {
   Outcome out;
   settle(now_ns, out);

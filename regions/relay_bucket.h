@@ -46,6 +46,8 @@ class RelayBucket {
   void request(const LeaseRequest& request, Nanos now_ns, Effects effects);
   void answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns, Effects effects);
   void tick(Nanos now_ns, Effects effects);
+  /// Whoever was asked is gone: another one is asked.
+  void owner_gone(Nanos now_ns, Effects effects);
   /// The owner may have changed its mind: another policy (E7).
   void forget_denial(Nanos now_ns, Effects effects);
   /// Gives its own level back, asks for no more, and sends edges on.

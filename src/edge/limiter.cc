@@ -463,6 +463,26 @@ void Limiter::Impl::ask_again_now(const LeaseAnswer& answer) {
   wake_at(part->stripe, entry.scheduled_ns);
 }
 
+/// A bucket's health stands for its register, or for that of the same slot which a pin made (I2):
+/// to ask once more than needed is harmless.
+void Limiter::Impl::grantors_gone(const std::set<RegisterId>& registers) {
+  std::array<std::vector<bool>, 2> gone;
+  for (std::vector<bool>& slots : gone) slots.resize(kSlotCount);
+  for (const RegisterId& reg : registers) {
+    gone[reg.kind == RegisterId::Kind::region ? 1 : 0][reg.slot] = true;
+  }
+  for (Part& part : parts_) {
+    const Locked lock(*this, part.stripe);
+    const Nanos now_ns = clock_.boot_ns();
+    for (auto& [key, entry] : part.stripe.entries) {
+      if (!gone[entry->scope == Scope::region ? 1 : 0][entry->slot]) continue;
+      if (!entry->holder.grantor_gone()) continue;
+      schedule(part.stripe, *entry, now_ns);
+      wake_at(part.stripe, entry->scheduled_ns);
+    }
+  }
+}
+
 void Limiter::Impl::on_answer(const LeaseAnswer& answer) {
   Part* at = part_of_bucket(answer.bucket);
   if (at == nullptr) return;
@@ -550,6 +570,9 @@ void Limiter::decide_later(const Check& check, Completion done) {
 Nanos Limiter::collect(std::vector<LeaseRequest>& out) { return impl_->collect(out); }
 void Limiter::on_answer(const LeaseAnswer& answer) { impl_->on_answer(answer); }
 void Limiter::ask_again_now(const LeaseAnswer& answer) { impl_->ask_again_now(answer); }
+void Limiter::grantors_gone(const std::set<RegisterId>& registers) {
+  impl_->grantors_gone(registers);
+}
 void Limiter::set_live_edges(std::uint32_t count) { impl_->set_live_edges(count); }
 void Limiter::set_round_trip(const RegisterId& reg, Nanos round_trip_ns) {
   impl_->set_round_trip(reg, round_trip_ns);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,9 @@ class Limiter {
   void on_answer(const LeaseAnswer& answer);
   /// The request that `answer` redirects goes out again with the next `collect` (before on_answer).
   void ask_again_now(const LeaseAnswer& answer);
+  /// Whoever answered for these registers is gone: what was asked of it goes out again with the
+  /// next `collect`.
+  void grantors_gone(const std::set<RegisterId>& registers);
   /// Edges that answer checks now, as last heard (I3).
   void set_live_edges(std::uint32_t count);
   /// The round trip to the node that owns `reg`, for keys that have not measured their own yet.

@@ -26,6 +26,7 @@ class Limiter::Impl {
   Nanos collect(std::vector<LeaseRequest>& out);
   void on_answer(const LeaseAnswer& answer);
   void ask_again_now(const LeaseAnswer& answer);
+  void grantors_gone(const std::set<RegisterId>& registers);
   void set_live_edges(std::uint32_t count) { live_edges_.store(count, std::memory_order_relaxed); }
   void set_round_trip(const RegisterId& reg, Nanos round_trip_ns);
   void begin_return();

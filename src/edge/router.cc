@@ -10,13 +10,21 @@ constexpr int kMaxRedirects = 4;
 
 }  // namespace
 
+/// The first that is not gone, or the first of all.
+const std::string& Router::first_of(const std::vector<std::string>& nodes) const {
+  static const std::string nobody;
+  const auto is_there = [this](const std::string& node) { return !gone_.contains(node); };
+  const auto found = std::find_if(nodes.begin(), nodes.end(), is_there);
+  if (found != nodes.end()) return *found;
+  return nodes.empty() ? nobody : nodes.front();
+}
+
 /// Where the way begins.
 Router::First Router::first(const RegisterId& reg) const {
-  static const std::string nobody;
   const Places places = places_(reg);
   const bool relay = places.relays_first && places.relays != nullptr && !places.relays->empty();
   const std::vector<std::string>& nodes = relay ? *places.relays : *places.replicas;
-  return {nodes.empty() ? nobody : nodes.front(), relay ? LeaseHop::to_relay : LeaseHop::direct};
+  return {first_of(nodes), relay ? LeaseHop::to_relay : LeaseHop::direct};
 }
 
 void Router::begin(const RegisterId& reg, Route& route) const {
@@ -35,6 +43,7 @@ bool Router::next_relay(const Places& places, Route& route) const {
     next = std::find(relays.begin(), relays.end(), route.to.node);
     if (next != relays.end()) ++next;
   }
+  while (next != relays.end() && gone_.contains(*next)) ++next;
   if (next == relays.end()) return false;
   route.to = {*next, LeaseHop::to_relay};
   return true;
@@ -48,12 +57,29 @@ void Router::next(const RegisterId& reg, Route& route, Nanos now_ns) const {
   if (route.to.hop == LeaseHop::to_relay) {
     if (route.detour_ns == 0) route.detour_ns = std::max<Nanos>(1, now_ns);
     if (next_relay(places, route)) return;
-    route.to = {nodes.empty() ? std::string() : nodes.front(), LeaseHop::direct};
+    route.to = {first_of(nodes), LeaseHop::direct};
     return;
   }
   if (nodes.empty()) return;
-  const auto at = std::find(nodes.begin(), nodes.end(), route.to.node);
-  route.to.node = at == nodes.end() || at + 1 == nodes.end() ? nodes.front() : *(at + 1);
+  auto at = std::find(nodes.begin(), nodes.end(), route.to.node);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    at = at == nodes.end() || at + 1 == nodes.end() ? nodes.begin() : at + 1;
+    if (!gone_.contains(*at)) break;
+  }
+  route.to.node = *at;
+}
+
+std::set<RegisterId> Router::lost(const std::string& node, Nanos now_ns) {
+  gone_.insert(node);
+  std::set<RegisterId> moved;
+  for (auto& [reg, route] : routes_) {
+    if (route.to.node != node) continue;
+    next(reg, route, now_ns);
+    route.silent_since_ns = 0;
+    route.silences = route.redirects = 0;
+    moved.insert(reg);
+  }
+  return moved;
 }
 
 const Router::Target& Router::target(const RegisterId& reg, Nanos now_ns) {
@@ -100,7 +126,7 @@ bool Router::redirected(const RegisterId& reg, const std::string& from, LeaseHop
     next(reg, route, now_ns);
     return ++route.redirects <= kMaxRedirects;
   }
-  if (hint.empty() || hint == from) {
+  if (hint.empty() || hint == from || gone_.contains(hint)) {
     next(reg, route, now_ns);
     return false;
   }

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,10 @@ class Router {
              Nanos now_ns);
   /// The node that would be asked now, but for its silence.
   const std::string& guess(const RegisterId& reg) const;
+  /// There is no connection to `node`: it is passed over until there is one again. The registers
+  /// about which it would have been asked are asked elsewhere from now on.
+  std::set<RegisterId> lost(const std::string& node, Nanos now_ns);
+  void found(const std::string& node) { gone_.erase(node); }
   /// Another topology: guesses start anew.
   void reset(PlacesOf places);
 
@@ -76,9 +81,11 @@ class Router {
   void begin(const RegisterId& reg, Route& route) const;
   void next(const RegisterId& reg, Route& route, Nanos now_ns) const;
   bool next_relay(const Places& places, Route& route) const;
+  const std::string& first_of(const std::vector<std::string>& nodes) const;
 
   PlacesOf places_;
   std::map<RegisterId, Route> routes_;
+  std::set<std::string> gone_;
   Nanos slowest_ns_ = 0;  ///< answer; forgotten by an eighth with each further one
 };
 

@@ -148,6 +148,14 @@ class Holder {
     resend_now_ = true;
     return true;
   }
+  /// Whoever had the latest request is gone, and with it what it knew of one that waits there.
+  /// False: none is under way.
+  bool grantor_gone() {
+    if (!open_ && !parked_) return false;
+    resend_now_ = open_;
+    parked_ = false;
+    return true;
+  }
   /// True while a request is unanswered.
   bool open() const { return open_; }
   /// When the unanswered request was sent; its answer's arrival measures the round trip.

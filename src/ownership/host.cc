@@ -265,6 +265,9 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
           replica_.read(from, what, did);
         } else if constexpr (std::is_same_v<T, Accept>) {
           replica_.accept(from, what, did);
+          if (const auto at = places_.find(what.reg); at != places_.end()) {
+            at->second.accepted_ns = now_ns;
+          }
         } else if constexpr (std::is_same_v<T, Scan>) {
           replica_.scan(from, what, did);
         } else if constexpr (std::is_same_v<T, Install>) {
@@ -418,6 +421,10 @@ void Host::send_beats(Nanos now_ns, Effects& out) {
   drop_held(now_ns);
 }
 
+bool Host::in_use(const Places::value_type& place, Nanos now_ns) const {
+  return now_ns - place.second.accepted_ns < kInUseNs || held_.contains(place.first);
+}
+
 /// Wakes, once, those who follow the claims of a node that has not renewed them.
 void Host::find_stale_claims(Nanos now_ns) {
   for (auto& [node, peer] : peers_) {
@@ -462,6 +469,7 @@ void Host::tick(Nanos now_ns, Effects& out) {
     }
     Seat::Effects did;
     seat.set_attempt(attempt_ns(now_ns));
+    seat.set_in_use(in_use(*place, now_ns));
     seat.tick(claim_of(place->first), known_, now_ns, did);
     take_seat(*place, std::move(did), now_ns, out);
   }

@@ -58,6 +58,8 @@ inline constexpr std::size_t kReleasesAtOnce = 64;
 inline constexpr Nanos kReleasesEveryNs = 10 * kMillisecond;
 /// Registers are taken back by rank one after the other, at this distance.
 inline constexpr Nanos kHandOverSpacingNs = 500 * kMicrosecond;
+/// A register counts as in use for so long after a commit.
+inline constexpr Nanos kInUseNs = 60 * kSecond;
 /// Most seats that try at once; the others wait their turn. More would only wait for each other in
 /// the queues of disks and links, until their attempts are over.
 inline constexpr std::size_t kMaxAttempts = 256;
@@ -114,6 +116,9 @@ class Host {
   /// What a step of an owner asked for. Effects of an activation that has ended are dropped (B4).
   void owner_did(const OwnerKey& key, std::uint64_t activation, Owner::Effects&& did, Nanos now_ns,
                  Effects& out);
+  /// The connection to another node ended, or there is one again. Who owns what does not change by
+  /// it, but nobody is sent to a node that has none to this one; such requests wait here.
+  void set_link(const std::string& node, bool up, Nanos now_ns, Effects& out);
   /// What this node's wall clock says. Beats carry it.
   void set_wall(Nanos wall_ns, Nanos now_ns) {
     wall_ahead_ns_ = subtract_saturating(wall_ns, now_ns);
@@ -181,6 +186,7 @@ class Host {
     bool waits = false;                 ///< in waiting_: it would try
     Nanos promised_ns = INT64_MIN / 2;  ///< when the replica here last promised
     std::string last_owner = {};        ///< of the other nodes; empty: none seen yet
+    Nanos accepted_ns = INT64_MIN / 2;  ///< when an owner last had something stored here
     std::string predecessor = {};       ///< who released it to this node last
     std::string successor = {};         ///< to whom this node released it last
     Nanos released_ns = INT64_MIN / 2;
@@ -247,6 +253,7 @@ class Host {
   Places::value_type& place_of(const RegisterId& reg, Nanos now_ns);
   void release_some(Nanos now_ns, Effects& out);
   std::string next_owner(const RegisterId& reg, Nanos now_ns) const;
+  bool in_use(const Places::value_type& place, Nanos now_ns) const;
   void hold(const LeaseRequest& request, Nanos now_ns, Effects& out);
   void answer_held(const RegisterId& reg, Nanos now_ns, Effects& out);
   void drop_held(Nanos now_ns);
@@ -302,6 +309,7 @@ class Host {
   std::size_t trying_ = 0;
   std::map<RegisterId, std::uint64_t> owned_;  ///< active seats: their epochs' counters
   std::map<std::string, Peer> peers_;
+  std::set<std::string> gone_;  ///< nodes whose connection has ended
   /// Who claims a register, with the counter; mostly one.
   std::map<RegisterId, std::vector<std::pair<std::string, std::uint64_t>>> claims_;
   std::vector<StoreMark> known_;

@@ -30,7 +30,8 @@ void Host::lease_request(const LeaseRequest& request, Nanos now_ns, Effects& out
     const auto released = [&](const Place& at) {
       return at.seat.trying() && at.predecessor == owner;
     };
-    if (place != places_.end() && !leaving_ && (owner.empty() || released(place->second))) {
+    const bool waits = owner.empty() || gone_.contains(owner);
+    if (place != places_.end() && !leaving_ && (waits || released(place->second))) {
       return hold(request, now_ns, out);
     }
     out.answers.push_back(refusal(request, LeaseStatus::not_owner, std::move(owner)));
@@ -69,15 +70,30 @@ void Host::hold(const LeaseRequest& request, Nanos now_ns, Effects& out) {
   }
   ++held_count_;
   waiting.push_back({request, now_ns});
+  if (waiting.size() == 1) wake(request.reg, now_ns);
 }
 
 /// The register has an owner again, here or elsewhere.
 void Host::answer_held(const RegisterId& reg, Nanos now_ns, Effects& out) {
-  if (held_.empty() || next_owner(reg, now_ns).empty()) return;
+  if (held_.empty()) return;
+  const std::string owner = next_owner(reg, now_ns);
+  if (owner.empty() || gone_.contains(owner)) return;
   const auto waiting = held_.extract(reg);
   if (!waiting) return;
   held_count_ -= waiting.mapped().size();
   for (const Held& held : waiting.mapped()) lease_request(held.request, now_ns, out);
+}
+
+void Host::set_link(const std::string& node, bool up, Nanos now_ns, Effects& out) {
+  if (!up) {
+    gone_.insert(node);
+    return;
+  }
+  if (gone_.erase(node) == 0) return;
+  std::vector<RegisterId> waiting;
+  for (const auto& [reg, held] : held_) waiting.push_back(reg);
+  for (const RegisterId& reg : waiting) answer_held(reg, now_ns, out);
+  drain(now_ns, out);
 }
 
 void Host::drop_held(Nanos now_ns) {

@@ -137,8 +137,9 @@ Nanos Seat::missed_at(const Claim& claim) const {
     return add_saturating(unclaimed_since_ns_, waits_ns);
   }
   const Nanos better = rank_of(claim.node) < rank_of(self_) ? 1 : 0;
+  const Nanos dormant_ns = in_use_ ? 0 : config_.dormant_ns;
   return add_saturating(claim.renewed_ns,
-                        config_.suspicion_ns + config_.stagger_ns * (rank - better));
+                        config_.suspicion_ns + dormant_ns + config_.stagger_ns * (rank - better));
 }
 
 void Seat::tick_idle(const Claim& claim, Nanos now_ns, Effects& out) {

@@ -60,6 +60,9 @@ struct SeatConfig {
       400 * kMillisecond;  ///< an attempt without a majority ends; the next comes later
   Nanos longest_attempt_ns = 4 * kSecond;  ///< to which a slow disk stretches one
   Nanos hand_over_every_ns = 1 * kSecond;
+  /// A register that nobody uses waits so much longer: those in use first, when an owner of
+  /// thousands dies.
+  Nanos dormant_ns = 100 * kMillisecond;
   Nanos settled_ns = 2 * kSecond;   ///< a better rank asks for a hand-over after being up so long
   std::size_t max_gathered = 4096;  ///< records that wait for the next commit; more is refused
 };
@@ -101,6 +104,8 @@ class Seat {
 
   /// How long the next attempts may take; see SeatConfig.
   void set_attempt(Nanos attempt_ns) { config_.attempt_ns = attempt_ns; }
+  /// Somebody waits for its owner, or has heard of it lately.
+  void set_in_use(bool in_use) { in_use_ = in_use; }
   /// Another stage. An owner whose replica set changes needs new promises, and a new epoch for
   /// them.
   void set_layout(Layout layout, Nanos now_ns, Effects& out);
@@ -290,6 +295,7 @@ class Seat {
   std::map<std::uint64_t, Listing> listings_;  ///< by token
   bool renews_ = false;  ///< a new epoch is prepared as soon as nothing is being committed
   bool retiring_ = false;
+  bool in_use_ = true;
   std::string release_to_;
 };
 

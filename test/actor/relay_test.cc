@@ -82,6 +82,7 @@ ReplicationActor::behavior_type play_replication(ReplicationActor::pointer, Hear
           [](TimerAtom, Nanos) {},
           [](const DrainOrder& order) { order.done(); },
           [](const RecoverOrder&) {},
+          [](const PeerLink&) {},
           [](StopAtom) {}};
 }
 

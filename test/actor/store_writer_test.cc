@@ -40,6 +40,7 @@ ReplicationActor::behavior_type play_replication(ReplicationActor::pointer, Hear
           [](TimerAtom, Nanos) {},
           [](const DrainOrder&) {},
           [](const RecoverOrder&) {},
+          [](const PeerLink&) {},
           [](StopAtom) {}};
 }
 

@@ -186,12 +186,15 @@ bool Simulation::inject_down(Fault fault, Node& node, Nanos span_ns) {
   const bool machine = fault == Fault::power_loss || fault == Fault::wipe;
   const auto end = [this, &node, name, machine, fault] {
     node.crash(machine);
+    // The machine lives on and closes its connections.
+    if (!machine) tell_links(name, false);
     if (fault == Fault::wipe) node.wipe();
     owner_ended(name);
   };
-  const auto restart = [&node, end_busy] {
+  const auto restart = [this, &node, name, end_busy] {
     end_busy();
     node.boot();
+    tell_links(name, true);
   };
   if (fault == Fault::retire) {
     node.retire();
@@ -210,6 +213,17 @@ bool Simulation::inject_down(Fault fault, Node& node, Nanos span_ns) {
   end();
   heal(name, span_ns, restart);
   return true;
+}
+
+/// The others notice at once that a process has ended, or is there again: by their connections.
+void Simulation::tell_links(const std::string& name, bool up) {
+  if (!nodes_.at(name)->settings().owner) return;
+  world_.after(kMillisecond, [this, name, up] {
+    if (nodes_.at(name)->alive() != up) return;
+    for (auto& [other, node] : nodes_) {
+      if (other != name) node->link(name, up);
+    }
+  });
 }
 
 bool Simulation::inject_network(Fault fault, const std::string& name, Nanos span_ns) {

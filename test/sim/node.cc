@@ -145,6 +145,30 @@ void Node::crash(bool machine) {
   shared_.world.log(settings_.name + (machine ? " loses power" : " is killed"));
 }
 
+void Node::link(const std::string& node, bool up) {
+  in_process([this, node, up] {
+    const Nanos now_ns = clock_.boot_ns();
+    for (edge::Router* router : {process_->router.get(), process_->upstream.get()}) {
+      if (router == nullptr) continue;
+      if (up) {
+        router->found(node);
+        continue;
+      }
+      const std::set<RegisterId> moved = router->lost(node, now_ns);
+      if (router == process_->upstream.get()) {
+        step_relay(regions::Relay::OwnersGone{moved});
+      } else if (process_->limiter) {
+        process_->limiter->grantors_gone(moved);
+        collect();
+      }
+    }
+    if (!process_->host) return;
+    ownership::Host::Effects effects;
+    process_->host->set_link(node, up, now_ns, effects);
+    carry(std::move(effects));
+  });
+}
+
 void Node::resume() {
   if (!paused_) return;
   paused_ = false;

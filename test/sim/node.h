@@ -84,6 +84,8 @@ class Node {
   void resume();
   /// The disk is replaced by an empty one (the process must be down).
   void wipe();
+  /// Its connection to another node has ended, or there is one again.
+  void link(const std::string& node, bool up);
   /// Gives leases and registers back, as a node that is told to stop.
   void retire();
   /// The next check here is interrupted for `span_ns` between taking its tokens and answering.

@@ -77,6 +77,7 @@ class Simulation final : public Observer {
   bool inject(Fault fault);
   bool may_wipe(const std::string& name) const;
   bool inject_down(Fault fault, Node& node, Nanos span_ns);
+  void tell_links(const std::string& name, bool up);
   bool inject_network(Fault fault, const std::string& name, Nanos span_ns);
   bool inject_disk(Fault fault, Node& node, Nanos span_ns);
   bool inject_clock(Fault fault, Node& node, Nanos span_ns);

@@ -37,6 +37,17 @@ TEST(E2, OnlyTheLatestSequenceCountsAndOnlyOnce) {
   EXPECT_EQ(edge.held(), 99) << "a copy";
 }
 
+TEST(E1, WhatWasAskedOfANodeThatIsGoneGoesOutAgainAtOnce) {
+  LoneEdge edge(one());
+  edge.check(check_of("acme"));
+  const LeaseRequest first = edge.request();
+  const Slot slot = slot_of("acme");
+  edge.limiter().grantors_gone({{RegisterId::Kind::region, "eu", slot}});
+  EXPECT_TRUE(edge.collect().empty()) << "another register's";
+  edge.limiter().grantors_gone({{RegisterId::Kind::global, "", slot}});
+  EXPECT_EQ(edge.request().sequence, first.sequence + 1);
+}
+
 TEST(E2, ParkedThenGrantedUnderTheSameSequenceCountsOnce) {
   LoneEdge edge(one());
   edge.check(check_of("acme"));

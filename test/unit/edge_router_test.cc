@@ -56,6 +56,29 @@ TEST_F(RouterTest, ARelayThatDoesNotReachTheOwnerIsLeftAtOnce) {
   EXPECT_EQ(target(far_), (Node{"eu-1", kDirect}));
 }
 
+TEST_F(RouterTest, WhoeverHasNoConnectionIsPassedOver) {
+  target(near_);
+  EXPECT_EQ(near_.lost("eu-2", now_ns_), std::set<RegisterId>{}) << "it was not asked";
+  EXPECT_EQ(near_.lost("eu-1", now_ns_), std::set<RegisterId>{reg_});
+  EXPECT_EQ(target(near_), (Node{"eu-3", kDirect}));
+  EXPECT_FALSE(near_.redirected(reg_, "eu-3", kDirect, "eu-1", now_ns_)) << "not to be reached";
+  EXPECT_EQ(target(near_), (Node{"eu-3", kDirect}));
+  near_.found("eu-1");
+  EXPECT_TRUE(near_.redirected(reg_, "eu-3", kDirect, "eu-1", now_ns_));
+  EXPECT_EQ(target(near_), (Node{"eu-1", kDirect}));
+
+  near_.lost("eu-3", now_ns_);
+  near_.lost("eu-1", now_ns_);
+  EXPECT_FALSE(target(near_).first.empty()) << "somebody is asked all the same";
+}
+
+TEST_F(RouterTest, ARelayWithoutAConnectionIsPassedOver) {
+  far_.lost("us-1", now_ns_);
+  EXPECT_EQ(target(far_), (Node{"us-2", kToRelay}));
+  EXPECT_EQ(far_.lost("us-2", now_ns_), std::set<RegisterId>{reg_});
+  EXPECT_EQ(target(far_), (Node{"eu-1", kDirect}));
+}
+
 TEST_F(RouterTest, TheRelayIsTriedAgainAfterADetour) {
   target(far_);
   far_.redirected(reg_, "us-1", kToRelay, "", now_ns_);

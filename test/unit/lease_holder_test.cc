@@ -101,6 +101,23 @@ TEST(E1, RepeatsWhatTheLostRequestSaid) {
   EXPECT_EQ(second.spent_total, 4);
 }
 
+TEST(E1, WhoeverWasAskedIsGoneSoItIsAskedAgainAtOnce) {
+  Holder holder;
+  EXPECT_FALSE(holder.grantor_gone()) << "nothing is under way";
+  const LeaseRequest open = ask(holder, waiting_for(1), kStart);
+  EXPECT_TRUE(holder.grantor_gone());
+  EXPECT_EQ(holder.next_deadline(waiting_for(1), kTerms, kStart + 1), kStart + 1);
+  const LeaseRequest again = ask(holder, waiting_for(1), kStart + 1);
+  EXPECT_EQ(again.sequence, open.sequence + 1);
+
+  LeaseAnswer empty = answer(again, LeaseStatus::empty);
+  empty.retry_ns = 300 * kMillisecond;
+  holder.on_answer(empty, kTerms, kStart + 2);
+  EXPECT_FALSE(holder.poll(waiting_for(1), kTerms, kStart + 3)) << "it waits at the owner";
+  EXPECT_TRUE(holder.grantor_gone());
+  EXPECT_EQ(ask(holder, waiting_for(1), kStart + 3).sequence, again.sequence + 1);
+}
+
 TEST(E2, OlderSequencesOtherIncarnationsAndCopiesAreIgnored) {
   Holder holder;
   const LeaseRequest first = ask(holder, waiting_for(1), kStart);

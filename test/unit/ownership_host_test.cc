@@ -106,6 +106,12 @@ class Hosts {
     carry(name, std::move(did));
     deliver();
   }
+  void link(const std::string& name, const std::string& to, bool up) {
+    Host::Effects did;
+    host(name).set_link(to, up, clock_.now_ns, did);
+    carry(name, std::move(did));
+    deliver();
+  }
   void retire(const std::string& name) {
     Host::Effects did;
     host(name).retire(clock_.now_ns, did);
@@ -279,9 +285,8 @@ TEST(Host, what_is_asked_for_while_there_is_no_owner_reaches_the_next_one) {
   hosts.ask("n1", request_for(reg));
   hosts.run(500 * kMillisecond);
   // The next owner gets its request, the other says who that is.
-  const std::string owner = hosts.host("n1").owns(reg) ? "n1" : "n2";
-  ASSERT_TRUE(hosts.host(owner).owns(reg));
-  EXPECT_EQ(hosts.started, std::vector<std::string>{owner});
+  ASSERT_EQ(hosts.started.size(), 1U);
+  const std::string owner = hosts.started.front();
   ASSERT_EQ(hosts.answers.size(), 1U);
   EXPECT_EQ(hosts.answers[0].status, LeaseStatus::not_owner);
   EXPECT_EQ(hosts.answers[0].owner_hint, owner);
@@ -358,6 +363,32 @@ TEST(Host, those_that_come_back_take_their_registers_back_one_after_the_other) {
   EXPECT_LT(back, kSlotCount / 3 * 3 / 5);
   hosts.run(kSlotCount * kHandOverSpacingNs);
   EXPECT_NEAR(static_cast<double>(hosts.host("n0").registers_owned()), kSlotCount / 3, 1);
+}
+
+TEST(Host, nobody_is_sent_to_a_node_whose_connection_has_ended) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  ASSERT_TRUE(hosts.host("n0").owns(reg));
+  hosts.link("n2", "n0", false);
+  hosts.ask("n2", request_for(reg));
+  EXPECT_TRUE(hosts.answers.empty()) << "it waits for whoever comes next";
+  hosts.link("n2", "n0", true);
+  ASSERT_EQ(hosts.answers.size(), 1U);
+  EXPECT_EQ(hosts.answers[0].owner_hint, "n0");
+}
+
+TEST(Host, registers_in_use_get_their_next_owner_first) {
+  Hosts hosts(3, all_slots());
+  hosts.run(3 * kSecond);
+  const RegisterId used{RegisterId::Kind::global, {}, 4095};  // of n0, and the last in order
+  hosts.stop("n0");
+  hosts.link("n1", "n0", false);
+  hosts.ask("n1", request_for(used));
+  hosts.run(SeatConfig{}.suspicion_ns + 20 * kMillisecond);
+  EXPECT_TRUE(hosts.host("n1").owns(used));
+  EXPECT_EQ(hosts.started, std::vector<std::string>{"n1"});
+  EXPECT_LT(hosts.owned(), kSlotCount * 3 / 4) << "those that nobody uses come later";
 }
 
 TEST(Host, a_relay_is_told_that_it_is_the_relay_who_asked_in_vain) {

@@ -507,6 +507,16 @@ TEST_F(RelayTest, WhatWasLentUnderAnOlderPolicyIsNotLentOnToWhoKnowsAHigherOne) 
   EXPECT_GT(told("b").granted, 0);
 }
 
+TEST_F(RelayTest, AnOwnerThatIsGoneIsFollowedByTheNextAtOnce) {
+  ask("a", {.want = 5, .need = 1});
+  const std::uint64_t sequence = last_above().sequence;
+  step(Relay::OwnersGone{{{RegisterId::Kind::region, "us", reg_.slot}}});
+  EXPECT_EQ(above_.size(), 1U) << "another register's";
+  step(Relay::OwnersGone{{reg_}});
+  ASSERT_EQ(above_.size(), 2U);
+  EXPECT_EQ(last_above().sequence, sequence + 1);
+}
+
 TEST_F(RelayTest, AnOutageIsNoRoundTrip) {
   ask("a", {.want = 1, .need = 1});
   pass(10 * kSecond);
