@@ -51,7 +51,8 @@ Nanos Holder::renew_ns(const Demand& demand, const LeaseTerms& terms) const {
 }
 
 std::int64_t Holder::goal(const Demand& demand, const LeaseTerms& terms, Nanos now_ns) const {
-  if (demand.strict) return 0;
+  // What lies here unused while checks come waits for another limit: it is idle (E6).
+  if (demand.strict || (held_ > 0 && now_ns >= used_ns_ + kBusyNs)) return 0;
   const std::int64_t rate = this->rate(demand, now_ns);
   return tokens_in(rate, horizon_ns(rate, demand.round_trip_ns, terms.ttl_ns));
 }

@@ -241,6 +241,24 @@ TEST(E6, RecalledHolderReturnsWhatLiesIdleOnly) {
   EXPECT_EQ(back.spent_total, 1);
 }
 
+/// Checks come, each of them held up by another limit: the rate is high and nothing is taken.
+TEST(E6, WhatAnotherLimitBlocksAsksForNoMore) {
+  Holder holder = with(3);
+  Nanos now_ns = kStart;
+  while (now_ns < kStart + 2 * kSecond) {
+    now_ns += 10 * kMillisecond;
+    holder.note_demand(1, now_ns);
+  }
+  ASSERT_GT(holder.rate_per_s(now_ns), 50);
+  Holder::Demand blocked;
+  blocked.fresh_incarnation = 1;
+  EXPECT_FALSE(holder.poll(blocked, kTerms, now_ns)) << "what it has lies idle";
+  holder.take(1, now_ns);
+  holder.take(1, now_ns);
+  holder.take(1, now_ns);
+  EXPECT_GT(ask(holder, blocked, now_ns).want, 3) << "it moves again";
+}
+
 TEST(E9, LeavingReturnsEverythingOnceAnsweredItIsEmpty) {
   Holder holder = with(10);
   Holder::Demand leaving;
