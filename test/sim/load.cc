@@ -119,7 +119,10 @@ void Simulation::answered(const std::string& edge, const Check& check, Nanos inv
   if (free && now_ns - storm_ended_ns_ > kStormEchoNs) {
     // A first round trip that an outage made long counts as the suspicion time at most.
     const Nanos outage_ns = scenario_.faults.empty() ? 0 : 2 * kSuspicionNs;
-    const Nanos slow_ns = std::max(4 * (round_trip_ns() + 2 * weather.straggler_ns), outage_ns);
+    // By a relay there are two ways, one after the other.
+    const int ways = scenario_.relay_nodes > 0 ? 2 : 1;
+    const Nanos slow_ns =
+        std::max(4 * (ways * round_trip_ns() + 2 * weather.straggler_ns), outage_ns);
     progress_.answered(invoked_ns, now_ns, std::max(scenario_.wait_ns, slow_ns) + kPatienceNs,
                        edge);
   }
