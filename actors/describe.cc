@@ -57,7 +57,8 @@ std::vector<codec::BucketDescription> describe_buckets(
     bucket.reset_ms = to_ms_up(view.reset_ns);
     bucket.next_token_ms = to_ms_up(view.next_token_ns);
     for (const auto& lessee : view.lessees) {
-      bucket.lessees.push_back({lessee.node, lessee.outstanding, to_ms_up(lessee.expires_in_ns)});
+      bucket.lessees.push_back(
+          {lessee.node, lessee.outstanding, to_ms_up(lessee.expires_in_ns), lessee.relay});
     }
     buckets.push_back(std::move(bucket));
   }
@@ -88,7 +89,8 @@ Result<OwnerDescription> read_reply(const codec::OwnerReply& reply, const codec:
     view.next_token_ns = multiply_saturating(bucket.next_token_ms, kMillisecond);
     for (const auto& lessee : bucket.lessees) {
       view.lessees.push_back({lessee.node, lessee.outstanding,
-                              multiply_saturating(lessee.expires_in_ms, kMillisecond)});
+                              multiply_saturating(lessee.expires_in_ms, kMillisecond),
+                              lessee.relay});
     }
     description.buckets.push_back(std::move(view));
   }

@@ -97,6 +97,7 @@ void print_explained_limit(const json::object& limit, std::ostream& out) {
       if (!item.is_object()) continue;
       const json::object& lease = item.get_object();
       rows.push_back({"", format_count(number_of(lease, "outstanding")) + " at " +
+                              (flag_of(lease, "relay") ? "the relay " : "") +
                               text_of(lease, "node") + " for " +
                               format_milliseconds(number_of(lease, "expires_in_ms"))});
     }

@@ -91,6 +91,7 @@ void fill(const BucketDescription& from, v1::BucketDescription& to) {
     out.set_node(lessee.node);
     out.set_outstanding(lessee.outstanding);
     out.set_expires_in_ms(lessee.expires_in_ms);
+    out.set_relay(lessee.relay);
   }
 }
 
@@ -282,8 +283,8 @@ BucketDescription take(v1::BucketDescription& from) {
                        {}};
   to.lessees.reserve(static_cast<std::size_t>(from.lessees_size()));
   for (auto& lessee : *from.mutable_lessees()) {
-    to.lessees.push_back(
-        {std::move(*lessee.mutable_node()), lessee.outstanding(), lessee.expires_in_ms()});
+    to.lessees.push_back({std::move(*lessee.mutable_node()), lessee.outstanding(),
+                          lessee.expires_in_ms(), lessee.relay()});
   }
   return to;
 }

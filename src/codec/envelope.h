@@ -89,6 +89,7 @@ struct LesseeDescription {
   std::string node;
   std::int64_t outstanding = 0;    ///< tokens
   std::int64_t expires_in_ms = 0;  ///< not negative
+  bool relay = false;
 
   friend bool operator==(const LesseeDescription&, const LesseeDescription&) = default;
 };

@@ -406,7 +406,7 @@ bool Ledger::quiet() const {
 std::vector<Ledger::LesseeView> Ledger::lessees() const {
   std::vector<LesseeView> views;
   for (const auto& [lessee, entry] : entries_) {
-    views.push_back({lessee, entry.outstanding, entry.expires_ns, entry.parked});
+    views.push_back({lessee, entry.outstanding, entry.expires_ns, entry.parked, entry.relay});
   }
   return views;
 }

@@ -180,6 +180,7 @@ class Ledger {
     std::int64_t outstanding = 0;
     Nanos expires_ns = 0;
     bool parked = false;
+    bool relay = false;
   };
   std::vector<LesseeView> lessees() const;
 

@@ -313,8 +313,8 @@ std::vector<BucketView> Owner::view(Nanos now_ns) const {
     fill_level(ledger, now_ns, view);
     for (const auto& lessee : ledger.lessees()) {
       if (lessee.outstanding == 0) continue;
-      view.lessees.push_back(
-          {lessee.lessee.node, lessee.outstanding, std::max<Nanos>(0, lessee.expires_ns - now_ns)});
+      view.lessees.push_back({lessee.lessee.node, lessee.outstanding,
+                              std::max<Nanos>(0, lessee.expires_ns - now_ns), lessee.relay});
     }
     views.push_back(std::move(view));
   }

@@ -80,6 +80,7 @@ struct BucketView {
     std::string node;
     std::int64_t outstanding = 0;
     Nanos expires_in_ns = 0;
+    bool relay = false;  ///< it lends on to edges near it
   };
   std::vector<Lessee> lessees;
 };

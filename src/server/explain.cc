@@ -101,6 +101,7 @@ json::object owner_json(const Result<actors::OwnerDescription>& owner,
   json::array leases;
   for (const auto& lessee : view->lessees) {
     leases.push_back(json::object{{"node", lessee.node},
+                                  {"relay", lessee.relay},
                                   {"outstanding", lessee.outstanding},
                                   {"expires_in_ms", up_to_ms(lessee.expires_in_ns)}});
   }

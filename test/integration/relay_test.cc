@@ -103,6 +103,10 @@ TEST_F(RelayedRegion, ARelayThatIsToldToStopReturnsWhatItHasNotLent) {
   std::erase(living, relay.http);
   Load load(load_of(living, 200, 2, load_ns()));
   ASSERT_TRUE(load.wait_for_permille(400));
+  EXPECT_TRUE(eventually([&] {
+    const std::string text = ask(node(0).admin, "GET", "/v1/explain?customer=acme").text;
+    return text.find(R"("node":")" + relay.name + R"(","relay":true)") != std::string::npos;
+  })) << "the owner tells whom it has lent to lend on";
   ASSERT_TRUE(cluster_->kill(relay.name, SIGTERM));
   ASSERT_TRUE(cluster_->wait_for_exit(relay.name, 12 * kSecond));
   const History history = load.finish();

@@ -53,10 +53,30 @@ class TopologyTest : public ClusterTest {
     return status;
   }
 
+  /// An owner node more, running, for a version that is still to be applied.
+  void add_to(Topology& next, const std::string& name) {
+    const cli::LocalNode more = further(name, "eu", true);
+    ASSERT_EQ(next.regions.front().name, "eu");
+    next.regions.front().nodes.push_back({more.name, more.zone, more.cluster});
+    added_.push_back(std::make_unique<OneMore>(
+        more, cli::node_yaml(more, write(next), cluster_->policy(), true, quick_disk())));
+    ASSERT_TRUE(eventually([&] { return slots(more) == 0; }));
+  }
+
+  /// By a command at `node`; returns once it is finished there.
+  void apply(const Topology& next, const cli::LocalNode& node) const {
+    cli::TopologyOptions options = at(node);
+    options.file = write(next);
+    ASSERT_TRUE(eventually([&] { return run(cli::run_topology_apply, options) == 0; }));
+    ASSERT_TRUE(eventually([&] { return in_force(node).version == next.version; }));
+  }
+
   std::int64_t slots(const cli::LocalNode& node) const {
     const auto now = status(node);
     return now.contains("slots_owned") ? now.at("slots_owned").to_number<std::int64_t>() : -1;
   }
+
+  std::vector<std::unique_ptr<OneMore>> added_;
 };
 
 TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
@@ -88,26 +108,12 @@ TEST_F(TopologyTest, ANodeIsAddedAndAnotherDrainedUnderLoad) {
 
 TEST_F(TopologyTest, ThreeBecomeFiveThenFourThenADeadOneIsReplaced) {
   Load load(load_of(http(), 200, 4, 2 * load_ns()));
-  std::vector<std::unique_ptr<OneMore>> added;
-  const auto add_to = [&](Topology& next, const std::string& name) {
-    const cli::LocalNode more = further(name, "eu", true);
-    next.regions.front().nodes.push_back({more.name, more.zone, more.cluster});
-    added.push_back(std::make_unique<OneMore>(
-        more, cli::node_yaml(more, write(next), cluster_->policy(), true, quick_disk())));
-    ASSERT_TRUE(eventually([&] { return slots(more) == 0; }));
-  };
-  const auto apply = [&](const Topology& next) {
-    cli::TopologyOptions options = at(node(1));
-    options.file = write(next);
-    ASSERT_TRUE(eventually([&] { return run(cli::run_topology_apply, options) == 0; }));
-    ASSERT_TRUE(eventually([&] { return in_force(node(1)).version == next.version; }));
-  };
   Topology next = in_force();
   ++next.version;
   ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-4"));
   ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-5"));
-  ASSERT_NO_FATAL_FAILURE(apply(next));
-  for (const auto& more : added) {
+  ASSERT_NO_FATAL_FAILURE(apply(next, node(1)));
+  for (const auto& more : added_) {
     EXPECT_TRUE(eventually([&] { return slots(more->node()) > 0; }));
   }
   cli::TopologyOptions drain = at(node(1));
@@ -122,15 +128,46 @@ TEST_F(TopologyTest, ThreeBecomeFiveThenFourThenADeadOneIsReplaced) {
   std::erase_if(next.regions.front().nodes,
                 [&](const TopologyNode& each) { return each.name == node(2).name; });
   ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-6"));
-  ASSERT_NO_FATAL_FAILURE(apply(next));
-  EXPECT_TRUE(eventually([&] { return slots(added.back()->node()) > 0; }));
+  ASSERT_NO_FATAL_FAILURE(apply(next, node(1)));
+  EXPECT_TRUE(eventually([&] { return slots(added_.back()->node()) > 0; }));
   std::int64_t owned = slots(node(1));
-  for (const auto& more : added) owned += slots(more->node());
+  for (const auto& more : added_) owned += slots(more->node());
   std::cout << "slots owned by the four: " << owned << "\n";
   const History history = load.finish();
   expect_bound(history, kUsualLimit, "3, 5, 4 owner nodes and one replaced");
   const auto failed = std::count_if(history.begin(), history.end(), [](const CheckRecord& one) {
     return one.verdict == Verdict::failed && one.node != 2;
+  });
+  EXPECT_EQ(failed, 0) << testing::PrintToString(load.complaints());
+}
+
+TEST_F(TopologyTest, ThreeReplicasBecomeFiveWhichOutliveTwo) {
+  Load load(load_of(http(), 200, 4, load_ns()));
+  Topology next = in_force();
+  ++next.version;
+  ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-4"));
+  ASSERT_NO_FATAL_FAILURE(add_to(next, "eu-5"));
+  next.replica_count = 5;
+  ASSERT_NO_FATAL_FAILURE(apply(next, node(0)));
+  const Answer owner = ask(node(0).admin, "GET", "/v1/owners/acme");
+  ASSERT_TRUE(owner.json.contains("replicas")) << owner.text;
+  EXPECT_EQ(owner.json.at("replicas").as_array().size(), 5U);
+  for (const auto& more : added_) {
+    EXPECT_TRUE(eventually([&] { return slots(more->node()) > 0; }));
+  }
+  for (const std::size_t lost : {1, 2}) {
+    ASSERT_TRUE(cluster_->kill(node(lost).name, SIGKILL));
+  }
+  EXPECT_TRUE(eventually([&] {
+    std::int64_t owned = slots(node(0));
+    for (const auto& more : added_) owned += slots(more->node());
+    return owned == kSlotCount;
+  }));
+  EXPECT_TRUE(eventually([&] { return check(node(4).http, "another").allowed(); }));
+  const History history = load.finish();
+  expect_bound(history, kUsualLimit, "five replicas, two of them killed");
+  const auto failed = std::count_if(history.begin(), history.end(), [](const CheckRecord& one) {
+    return one.verdict == Verdict::failed && one.node != 1 && one.node != 2;
   });
   EXPECT_EQ(failed, 0) << testing::PrintToString(load.complaints());
 }

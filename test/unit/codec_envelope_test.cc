@@ -341,7 +341,7 @@ TEST(EnvelopeCodec, refuses_insane_headers_queries_and_replies) {
   expect_refused("owner_replies[0].buckets.lessees.outstanding",
                  [](Envelope& e) { e.owner_replies[0].buckets[0].lessees[0].outstanding = -1; });
   expect_refused("owner_replies[0].buckets.lessees", [](Envelope& e) {
-    e.owner_replies[0].buckets[0].lessees.resize(kMaxLesseesPerRecord + 1, {"n", 1, 1});
+    e.owner_replies[0].buckets[0].lessees.resize(kMaxLesseesPerRecord + 1, {"n", 1, 1, false});
   });
 }
 

@@ -135,7 +135,7 @@ TEST_F(ExplainTest, ShowsTheOwnersBooks) {
   view.bucket = encode({"acme", Scope::global, "", "api", {}});
   view.level = 40;
   view.outstanding = 60;
-  view.lessees.push_back({"us-1", 60, 1'500'001});
+  view.lessees.push_back({"us-1", 60, 1'500'001, true});
   owner.buckets.push_back(view);
   facts_.owners.emplace(placement_.register_for(Scope::global, "eu", "acme"), owner);
   const json::object books = limit(explain(), "api").at("owner").as_object();
@@ -145,6 +145,7 @@ TEST_F(ExplainTest, ShowsTheOwnersBooks) {
   EXPECT_EQ(books.at("level").as_int64(), 40);
   EXPECT_EQ(books.at("leases").at(0).at("outstanding").as_int64(), 60);
   EXPECT_EQ(books.at("leases").at(0).at("expires_in_ms").as_int64(), 2);
+  EXPECT_TRUE(books.at("leases").at(0).at("relay").as_bool());
   // Without an edge's look the owner's own numbers stand.
   EXPECT_EQ(limit(explain(), "api").at("remaining").as_int64(), 40);
 }
