@@ -268,7 +268,12 @@ void Seat::on(const std::string& from, const Promise& reply, Nanos now_ns, Effec
     const bool votes = held.votes && held.store == reply.store;
     held = reply;
     held.votes = held.votes || votes;
-    if (phase_ != Phase::active) conclude_promises(now_ns, out);
+    if (phase_ != Phase::active) {
+      conclude_promises(now_ns, out);
+    } else if (!held.votes) {
+      // Majorities were there without it. It is to count all the same, should others be lost.
+      enlist(out);
+    }
     if (move_ && move_->marking && reply.stage >= layout_.target) marked(from, now_ns, out);
   }
   set_deadline(now_ns);

@@ -470,6 +470,28 @@ TEST(C2, AScanIsAnsweredAfterItWasRepeated) {
   EXPECT_EQ(bench.sent<Install>().size(), 1U);
 }
 
+TEST(J2, AStoreThatJoinsVotesThoughMajoritiesWereThereWithoutIt) {
+  Bench bench;
+  bench.owns();
+  Layout joint;
+  joint.stage = 1;
+  joint.target = 2;
+  joint.quorums = {{{"a", "b", "c"}, {"a", "b", "c", "d", "e"}}};
+  joint.listed = {{"d", 1}, {"e", 1}};
+  bench.seat.set_layout(joint, bench.now_ns, bench.did);
+  bench.run(kConfig.suspicion_ns);
+  for (const char* node : {"a", "b", "c"}) bench.promises(node, true);
+  ASSERT_TRUE(bench.seat.active());
+  bench.sent<Prepare>();
+  bench.promises("d", false);
+  const auto asked = bench.sent<Prepare>();
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked.front().first, "d");
+  EXPECT_TRUE(asked.front().second.enlists);
+  bench.promises("d", true);
+  EXPECT_TRUE(bench.sent<Prepare>().empty());
+}
+
 TEST(J2, AScanIsAnsweredAfterItWasRepeated) {
   Bench bench;
   bench.owns();
