@@ -50,8 +50,8 @@ struct HostConfig {
 /// once again.
 inline constexpr std::size_t kMaxSeatsPerTick = 1024;
 /// Registers that are promised anew at the same time while a topology version is under way.
-inline constexpr std::size_t kMovesAtOnce = 32;
-inline constexpr Nanos kMovesEveryNs = 5 * kMillisecond;
+inline constexpr std::size_t kMovesAtOnce = 16;
+inline constexpr Nanos kMovesEveryNs = 20 * kMillisecond;
 /// Registers that a node that stops gives up at the same time, those with active owners first: what
 /// one customer misses is then its own hand-over, not that of thousands.
 inline constexpr std::size_t kReleasesAtOnce = 64;

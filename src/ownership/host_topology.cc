@@ -71,8 +71,9 @@ void Host::follow(Nanos now_ns, Effects& out) {
   for (auto& place : places_) {
     Layout layout = layout_of(place.first);
     if (place.second.seat.active() && layout.joint()) {
-      // What is owned goes on as it is until its turn has come.
-      to_move_.push_back(place.first);
+      // What is owned goes on as it is until its turn has come; what is in use comes first, before
+      // this node and the others are busy with thousands.
+      in_use(place, now_ns) ? to_move_.push_front(place.first) : to_move_.push_back(place.first);
       continue;
     }
     Seat::Effects did;
