@@ -77,6 +77,8 @@ void Seat::set_layout(Layout layout, Nanos now_ns, Effects& out) {
   quorums_ = layout_.quorums;
   highest_counter_ = std::max(highest_counter_, layout_.generation << kGenerationShift);
   idle_until_ns_ = deadline_ns_ = now_ns;
+  // It gave the register up for good as one that was no member any more; perhaps it is one again.
+  if (not_before_ns_ == kForever && !retiring_) not_before_ns_ = now_ns;
   if (!moves || phase_ == Phase::idle) return;
   const bool owned = phase_ == Phase::active;
   become_idle(now_ns, out);

@@ -470,6 +470,42 @@ TEST(C2, AScanIsAnsweredAfterItWasRepeated) {
   EXPECT_EQ(bench.sent<Install>().size(), 1U);
 }
 
+/// Twice moved: out of the set that it owned in, and back in.
+TEST(J2, WhoeverLeftTheSetAsItsOwnerMayOwnAgainWhenItIsBack) {
+  Bench bench;
+  bench.owns();
+  Layout layout;
+  layout.stage = 1;
+  layout.target = 2;
+  layout.quorums = {{{"a", "b", "c"}, {"b", "c", "d"}}};
+  bench.seat.set_layout(layout, bench.now_ns, bench.did);
+  for (const char* node : {"a", "b", "c", "d"}) bench.promises(node, node[0] != 'd');
+  ASSERT_TRUE(bench.seat.active());
+  bench.run(kConfig.retry_ns);
+  auto page = bench.by<ScanReply>("a");
+  page.token = bench.sent<Scan>().front().second.token;
+  page.accepted = page.votes = page.last = true;
+  for (const char* node : {"a", "b", "c"}) {
+    page.store = {node, 1};
+    bench.hear(node, page);
+  }
+  const std::uint64_t token = bench.sent<Install>().front().second.token;
+  for (const char* node : {"b", "c", "d"}) bench.installed(node, token, 1);
+  for (const char* node : {"a", "b", "c", "d"}) {
+    auto mark = bench.by<Promise>(node);
+    mark.promised = true;
+    mark.votes = node[0] != 'd';
+    mark.stage = 2;
+    bench.hear(node, mark);
+  }
+  ASSERT_EQ(bench.seat.phase(), Seat::Phase::idle) << "no member any more";
+  layout.stage = layout.target = 4;
+  layout.quorums = {{{"a", "b", "c"}}};
+  bench.seat.set_layout(layout, bench.now_ns, bench.did);
+  bench.run(3 * kSecond);
+  EXPECT_FALSE(bench.sent<Poll>().empty());
+}
+
 TEST(J2, AStoreThatJoinsVotesThoughMajoritiesWereThereWithoutIt) {
   Bench bench;
   bench.owns();
