@@ -112,9 +112,12 @@ void Seat::tick(const Claim& claim, const std::vector<StoreMark>& known, Nanos n
     case Phase::starting:
       if (now_ns >= attempt_ends_ns_) {
         become_idle(add_saturating(now_ns, random_.between(0, config_.stagger_ns)), out);
-      } else if (now_ns - sent_ns_ >= config_.retry_ns) {
+        break;
+      }
+      if (now_ns - sent_ns_ >= config_.retry_ns) {
         phase_ == Phase::polling ? send_poll(now_ns, out) : send_prepare(now_ns, out);
       }
+      if (teaches_early()) teach(now_ns, out);
       break;
     case Phase::active:
       if (std::tie(claim.counter, claim.node) > std::tie(epoch_.counter, self_)) {
@@ -316,7 +319,29 @@ void Seat::conclude_promises(Nanos now_ns, Effects& out) {
   } else {
     enlist(out);
     if (!layout_.recovers) try_first_start(now_ns, out);
+    if (teaches_early()) find_learners_early(now_ns, out);
   }
+}
+
+bool Seat::listed(const StoreMark& store) const {
+  return std::find(layout_.listed.begin(), layout_.listed.end(), store) != layout_.listed.end();
+}
+
+/// A majority of the set that is being left votes: nothing of before is unknown to it, and nothing
+/// more is committed without it.
+bool Seat::old_set_bound() const {
+  std::set<std::string> old;
+  for (const auto& [node, promise] : promises_) {
+    if (bound(promise) || layout_.recovers) old.insert(node);
+  }
+  return Quorums{{quorums_.sets.front()}}.majority(old);
+}
+
+/// In the joint phase the new set may lack voters whom no owner can teach, for without them there
+/// is none: stores that were replaced since the version listed them, or that had not caught up in
+/// the old set. Whoever has the promises of the old set's majority teaches them before it owns.
+bool Seat::teaches_early() const {
+  return phase_ == Phase::preparing && layout_.joint() && old_set_bound();
 }
 
 /// Only the version under way makes this node a member.
@@ -328,16 +353,10 @@ bool Seat::newly_joins(const std::string& node) const {
 /// Stores that the version lists vote in the registers that they newly join, once the register is
 /// known to exist: a majority of the old set votes (J2).
 void Seat::enlist(Effects& out) const {
-  if (!layout_.joint() && !layout_.recovers) return;
-  std::set<std::string> old;
+  if ((!layout_.joint() && !layout_.recovers) || !old_set_bound()) return;
   for (const auto& [node, promise] : promises_) {
-    if (bound(promise) || layout_.recovers) old.insert(node);
-  }
-  if (!Quorums{{quorums_.sets.front()}}.majority(old)) return;
-  for (const auto& [node, promise] : promises_) {
-    const bool listed = std::find(layout_.listed.begin(), layout_.listed.end(), promise.store) !=
-                        layout_.listed.end();
-    if (promise.votes || !listed || (!newly_joins(node) && !layout_.recovers)) continue;
+    if (promise.votes || !listed(promise.store)) continue;
+    if (!newly_joins(node) && !layout_.recovers) continue;
     out.send.emplace_back(node, Prepare{reg_, epoch_, layout_.listed, false, true, announced_});
   }
 }

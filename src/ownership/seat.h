@@ -245,6 +245,12 @@ class Seat {
   void send_list(std::uint64_t token, Listing& listing, Nanos now_ns, Effects& out);
   void enlist(Effects& out) const;
   bool newly_joins(const std::string& node) const;
+  bool listed(const StoreMark& store) const;
+  bool old_set_bound() const;
+  bool teaches_early() const;
+  bool answered_by_enough(const std::set<std::string>& nodes) const;
+  void find_learners_early(Nanos now_ns, Effects& out);
+  void teach(Nanos now_ns, Effects& out);
   void tick_move(Nanos now_ns, Effects& out);
   void scan_for_move(Nanos now_ns, Effects& out);
   void copy_for_move(Nanos now_ns, Effects& out);

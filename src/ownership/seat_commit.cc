@@ -186,6 +186,29 @@ void Seat::find_learners(Nanos now_ns, Effects& out) {
       send_scan(at->second, now_ns, out);
     }
   }
+  teach(now_ns, out);
+}
+
+/// See teaches_early. Whoever may vote by the list is not taught, it is only bidden.
+void Seat::find_learners_early(Nanos now_ns, Effects& out) {
+  for (const std::string& node : quorums_.sets.back()) {
+    const auto promise = promises_.find(node);
+    if (promise == promises_.end() || bound(promise->second)) continue;
+    const StoreMark& store = promise->second.store;
+    if (!counts(store) || (newly_joins(node) && listed(store))) continue;
+    // The old set's majority has noted its number with our prepare, so no store of before counts.
+    if (number_of(announced_, node) != store.number) continue;
+    auto [at, is_new] = learners_.try_emplace(node);
+    if (!is_new && at->second.store == store) continue;
+    at->second = Learner{};
+    at->second.store = store;
+    at->second.began_ns = now_ns;
+    send_scan(at->second, now_ns, out);
+  }
+}
+
+/// Repeats what is unanswered.
+void Seat::teach(Nanos now_ns, Effects& out) {
   for (auto& [node, learner] : learners_) {
     if (now_ns - learner.sent_ns < config_.retry_ns) continue;
     if (learner.wants_vote && !learner.install) continue;
@@ -219,8 +242,9 @@ void Seat::send_scan(Learner& learner, Nanos now_ns, Effects& out) {
 void Seat::on(const std::string& from, const ScanReply& reply, Nanos now_ns, Effects& out) {
   if (!quorums_.contains(from)) return;
   if (!reply.accepted) note_refusal(reply.highest, reply.stage, now_ns, out);
-  if (phase_ != Phase::active || reply.epoch != epoch_ || !reply.accepted || !reply.votes) return;
-  if (reply.store.node != from || !counts(reply.store)) return;
+  const bool early = teaches_early();
+  if ((phase_ != Phase::active && !early) || reply.epoch != epoch_) return;
+  if (!reply.accepted || !reply.votes || reply.store.node != from || !counts(reply.store)) return;
   if (const auto found = listings_.find(reply.token); found != listings_.end()) {
     Listing& listing = found->second;
     listing.page[from] = reply;
@@ -240,11 +264,18 @@ void Seat::on(const std::string& from, const ScanReply& reply, Nanos now_ns, Eff
     learner.page[from] = reply;
     std::set<std::string> from_whom;
     for (const auto& [voter, page] : learner.page) from_whom.insert(voter);
-    if (!quorums_.majority(from_whom)) return;
+    if (!answered_by_enough(from_whom)) continue;
+    if (early) attempt_ends_ns_ = add_saturating(now_ns, 2 * config_.attempt_ns);
     conclude_page(learner, now_ns);
     send_install(node, learner, now_ns, out);
   }
   set_deadline(now_ns);
+}
+
+/// Before it owns, a majority of the old set has everything.
+bool Seat::answered_by_enough(const std::set<std::string>& nodes) const {
+  if (phase_ == Phase::active) return quorums_.majority(nodes);
+  return Quorums{{quorums_.sets.front()}}.majority(nodes);
 }
 
 /// Merges a majority's pages up to where all of them reach, newest version first, greatest age.
@@ -297,7 +328,8 @@ void Seat::send_install(const std::string& node, Learner& learner, Nanos now_ns,
 void Seat::on(const std::string& from, const Installed& reply, Nanos now_ns, Effects& out) {
   if (!quorums_.contains(from)) return;
   if (!reply.accepted) note_refusal(reply.highest, reply.stage, now_ns, out);
-  if (phase_ != Phase::active || reply.epoch != epoch_) return;
+  const bool early = teaches_early();
+  if ((phase_ != Phase::active && !early) || reply.epoch != epoch_) return;
   if (move_ && move_->copying && move_->token == reply.token && reply.accepted) {
     moved_page(from, now_ns, out);
     set_deadline(now_ns);
@@ -307,11 +339,12 @@ void Seat::on(const std::string& from, const Installed& reply, Nanos now_ns, Eff
   if (found == learners_.end()) return;
   Learner& learner = found->second;
   if (!learner.install || learner.install->token != reply.token || !reply.accepted) return;
+  if (early) attempt_ends_ns_ = add_saturating(now_ns, 2 * config_.attempt_ns);
   if (learner.install->admit) {
     promises_[from].votes = true;
     promises_[from].store = reply.store;
     learners_.erase(found);
-    flush(now_ns, out);
+    early ? conclude_promises(now_ns, out) : flush(now_ns, out);
     set_deadline(now_ns);
     return;
   }

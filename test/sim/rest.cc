@@ -15,6 +15,8 @@ constexpr std::int64_t kUseParts = 1'000'000;
 constexpr Nanos kLongestProbeNs = 5 * kSecond;
 /// Progress is asked of customers who asked so often, where so many tokens flowed in.
 constexpr std::uint64_t kEnoughChecks = 20;
+/// So long a token lies at an edge where nobody wants it while others wait.
+constexpr Nanos kTokenKeptNs = 500 * kMillisecond;
 constexpr std::int64_t kEnoughTokens = 3;
 /// So many more where messages are lost; and for each four pairs of an edge and a limit: a token
 /// may lie at each edge in turn before one has all that a check needs.
@@ -90,7 +92,13 @@ void Simulation::check_progress() {
     const auto pairs = static_cast<std::int64_t>(edges_.size() * limits_.size());
     const std::int64_t enough =
         kEnoughTokens + (calm_weather() ? 0 : kTokensForLosses) + pairs / kPairsForToken;
-    if (flowed < enough * cost || tally.issued < kEnoughChecks) continue;
+    // An edge that is granted a token after its check has given up keeps it for a while. Where
+    // checks come to it more rarely than that, most tokens go back unused.
+    const auto checks = static_cast<std::int64_t>(tally.issued);
+    const std::int64_t rare = static_cast<std::int64_t>(edges_.size()) * span_ns /
+                              std::max<std::int64_t>(1, multiply_saturating(checks, kTokenKeptNs));
+    if (flowed < enough * cost * std::max<std::int64_t>(1, rare)) continue;
+    if (tally.issued < kEnoughChecks) continue;
     progress_.asked();
     if (tally.admitted > 0) continue;
     progress_.starved(world_.now_ns(), customer + " asked " + std::to_string(tally.issued) +

@@ -470,6 +470,53 @@ TEST(C2, AScanIsAnsweredAfterItWasRepeated) {
   EXPECT_EQ(bench.sent<Install>().size(), 1U);
 }
 
+/// The new set lacks voters, and no owner can teach them as there is none without them.
+TEST(J2, WhoeverHasTheOldSetsMajorityTeachesTheNewSetBeforeItOwns) {
+  Bench bench;
+  Layout joint;
+  joint.stage = 1;
+  joint.target = 2;
+  joint.quorums = {{{"a", "b", "c"}, {"a", "c", "d"}}};
+  joint.listed = {{"d", 1}};
+  bench.seat.set_layout(joint, bench.now_ns, bench.did);
+  bench.tick({}, {{"c", 2}, {"d", 2}});
+  bench.run(3 * kSecond, {}, {{"c", 2}, {"d", 2}});
+  for (const char* node : {"a", "b", "c", "d"}) bench.poll_replies(node, true);
+  ASSERT_EQ(bench.seat.phase(), Seat::Phase::preparing);
+  bench.promises("a", true);
+  bench.promises("c", false, {}, 2);
+  EXPECT_TRUE(bench.sent<Scan>().empty()) << "not without the old set's majority";
+  bench.promises("b", true);
+  bench.promises("d", false, {}, 2);
+  EXPECT_FALSE(bench.seat.active());
+  for (const auto& [to, prepare] : bench.sent<Prepare>()) {
+    EXPECT_FALSE(prepare.enlists) << to << " is another store than the version lists";
+  }
+  EXPECT_EQ(bench.seat.learners(), (std::vector<std::string>{"c", "d"}));
+  std::set<std::uint64_t> tokens;
+  for (const auto& [to, scan] : bench.sent<Scan>()) tokens.insert(scan.token);
+  ASSERT_EQ(tokens.size(), 2U);
+  auto page = bench.by<ScanReply>("a");
+  page.accepted = page.votes = page.last = true;
+  page.token = *tokens.begin();
+  page.records = {aged(3, 30, kHour)};
+  bench.hear("a", page);
+  EXPECT_TRUE(bench.sent<Install>().empty()) << "one is no majority of the old set";
+  page.store = {"b", 1};
+  bench.hear("b", page);
+  auto installs = bench.sent<Install>();
+  ASSERT_EQ(installs.size(), 1U);
+  const std::string learner = installs.front().first;
+  EXPECT_EQ(installs.front().second.records, std::vector<AgedRecord>{aged(3, 30, kHour)});
+  bench.installed(learner, installs.front().second.token, 2);
+  installs = bench.sent<Install>();
+  ASSERT_EQ(installs.size(), 1U);
+  EXPECT_TRUE(installs.front().second.admit);
+  EXPECT_FALSE(bench.seat.active());
+  bench.installed(learner, installs.front().second.token, 2);
+  EXPECT_TRUE(bench.seat.active());
+}
+
 /// Twice moved: out of the set that it owned in, and back in.
 TEST(J2, WhoeverLeftTheSetAsItsOwnerMayOwnAgainWhenItIsBack) {
   Bench bench;
