@@ -100,6 +100,7 @@ struct Broker {
     } else {
       router.emplace(places);
     }
+    owners.clear();
     registers.clear();
     const auto may_ask = [this](const RegisterId& reg) {
       registers.emplace_back(reg, router->guess(reg));
