@@ -186,18 +186,16 @@ using ReplicationActor =
                      caf::reacts_to<DrainOrder>, caf::reacts_to<RecoverOrder>,
                      caf::reacts_to<PeerLink>, caf::reacts_to<StopAtom>>;
 /// Between the limiter and the owners.
-using BrokerActor =
-    caf::typed_actor<caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>,
-                     caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
-                     caf::reacts_to<EdgesAtom, std::uint32_t>, caf::reacts_to<PeerNews>,
-                     caf::reacts_to<PeerLink>,
-                     caf::reacts_to<ShapeNews>, caf::reacts_to<DrainOrder>>;
+using BrokerActor = caf::typed_actor<
+    caf::reacts_to<WakeAtom>, caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<LeaseAnswer>,
+    caf::reacts_to<Answers>, caf::reacts_to<EdgesAtom, std::uint32_t>, caf::reacts_to<PeerNews>,
+    caf::reacts_to<PeerLink>, caf::reacts_to<ShapeNews>, caf::reacts_to<DrainOrder>>;
 /// Between the edges near it and the owners.
 using RelayActor =
     caf::typed_actor<caf::reacts_to<Requests>, caf::reacts_to<LeaseAnswer>, caf::reacts_to<Answers>,
-                     caf::reacts_to<PeerNews>, caf::reacts_to<PeerLink>,
-                     caf::reacts_to<ShapeNews>, caf::reacts_to<Book>,
-                     caf::reacts_to<TimerAtom, Nanos>, caf::reacts_to<DrainOrder>>;
+                     caf::reacts_to<PeerNews>, caf::reacts_to<PeerLink>, caf::reacts_to<ShapeNews>,
+                     caf::reacts_to<Book>, caf::reacts_to<TimerAtom, Nanos>,
+                     caf::reacts_to<DrainOrder>>;
 /// Between this node's actors and its peers.
 using CourierActor =
     caf::typed_actor<caf::reacts_to<RequestsFor>, caf::reacts_to<RegistersFor>,

@@ -357,9 +357,8 @@ ReplicationActor::behavior_type replication_behavior(
         if (it->timer.fired(at_ns)) it->tick();
       },
       [it](const PeerLink& link) {
-        it->step([&](Host::Effects& did) {
-          it->host->set_link(link.node, link.up, it->now(), did);
-        });
+        it->step(
+            [&](Host::Effects& did) { it->host->set_link(link.node, link.up, it->now(), did); });
       },
       [it](DrainOrder& order) { it->retire(order); },
       [it](RecoverOrder& order) { it->recover(order); },

@@ -341,7 +341,8 @@ TEST(Host, whoever_was_bidden_to_own_keeps_requests_though_the_old_claim_is_fres
   const std::uint64_t counter = hosts.host("n0").seat(reg)->epoch().counter;
   hosts.stop("n0");
   hosts.stop("n2");
-  hosts.hear("n1", "n0", Release{reg, {counter, "n0", hosts.host("n0").seat(reg)->epoch().incarnation}});
+  hosts.hear("n1", "n0",
+             Release{reg, {counter, "n0", hosts.host("n0").seat(reg)->epoch().incarnation}});
   ASSERT_EQ(hosts.host("n1").owner_of(reg, hosts.now_ns()), "n0");
   hosts.ask("n1", request_for(reg));
   EXPECT_TRUE(hosts.answers.empty()) << "a redirect would come back";
