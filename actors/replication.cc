@@ -64,6 +64,7 @@ struct Replication {
         },
         Random(context.seed), now());
     registers = host->view().registers(context.host.self);
+    count_ns = 0;  // what is incomplete now is another matter
     arm();
   }
 

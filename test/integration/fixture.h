@@ -94,7 +94,7 @@ class ClusterTest : public testing::Test {
                            const std::string& what);
   /// Expects that so much of the quota was used: the figure of the issue in a long run, which wants
   /// a machine for itself. A quick run wants less, and nothing of a machine so busy that an owner
-  /// was silent for half a second.
+  /// was silent for half a second, or that one check in fifty had no answer in time.
   static void expect_use(const History& history, const LimitNumbers& limit,
                          std::int64_t permille_in_a_long_run);
 

@@ -156,14 +156,18 @@ TEST_F(TopologyTest, ThreeReplicasBecomeFiveWhichOutliveTwo) {
     EXPECT_TRUE(eventually([&] { return slots(more->node()) > 0; }));
   }
   // The version is finished by majorities; two may die once the other replicas have caught up.
-  const auto incomplete = [&](const cli::LocalNode& each) {
-    const auto now = status(each);
-    return now.contains("registers_incomplete") &&
-           now.at("registers_incomplete").to_number<std::int64_t>() > 0;
-  };
+  const std::vector<cli::LocalNode> owners = {node(0), node(1), node(2), added_[0]->node(),
+                                              added_[1]->node()};
   EXPECT_TRUE(eventually([&] {
-    return !incomplete(node(0)) && !incomplete(node(1)) && !incomplete(node(2)) &&
-           !incomplete(added_[0]->node()) && !incomplete(added_[1]->node());
+    std::int64_t owned = 0;
+    std::int64_t incomplete = 0;
+    for (const cli::LocalNode& each : owners) {
+      const auto now = status(each);
+      if (!now.contains("registers_incomplete")) return false;
+      owned += now.at("slots_owned").to_number<std::int64_t>();
+      incomplete += now.at("registers_incomplete").to_number<std::int64_t>();
+    }
+    return owned == kSlotCount && incomplete == 0;
   }));
   for (const std::size_t lost : {1, 2}) {
     ASSERT_TRUE(cluster_->kill(node(lost).name, SIGKILL));
