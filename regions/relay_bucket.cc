@@ -66,11 +66,13 @@ bool RelayBucket::outdated() const {
 }
 
 /// An edge knows this version. The own level of an older one goes back, as what any lessee gives up
-/// does: with the next report. The owner's denials die with it (E7).
-void RelayBucket::meet(std::uint64_t policy_version) {
+/// does: with the next report. What edges give up meanwhile is not lent on, either, nothing is
+/// extended, and the owner's denials die with it (E7).
+void RelayBucket::meet(std::uint64_t policy_version, Nanos now_ns, Outcome& out) {
   if (policy_version <= met_version_) return;
   met_version_ = policy_version;
   if (!outdated()) return;
+  out.append(ledger_.withhold(true, now_ns));
   ledger_.withdraw(ledger_.level());
   mirror();
   holder_.forget_denial();
@@ -79,7 +81,7 @@ void RelayBucket::meet(std::uint64_t policy_version) {
 void RelayBucket::request(const LeaseRequest& request, Nanos now_ns, Effects effects) {
   Outcome out;
   settle(now_ns, out);
-  meet(request.policy_version);
+  meet(request.policy_version, now_ns, out);
   strict_ = request.strict;
   if (request.need > 0) unit_ = request.need;
   if (request.want > 0 || request.need > 0) used_ns_ = now_ns;
@@ -107,6 +109,7 @@ void RelayBucket::answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns
   if (heard != lease::Holder::Heard::nobody && heard != lease::Holder::Heard::ignored) {
     silent_since_ns_ = holder_.open() ? now_ns : 0;
     owner_version_ = std::max(owner_version_, answer.policy_version);
+    out.append(ledger_.withhold(outdated(), now_ns));
   }
   if (was_open && !holder_.open()) {
     // What takes longer is an outage, which says nothing of the way.
@@ -120,7 +123,11 @@ void RelayBucket::answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns
       told_ = answer;
       if (!holder_.restarts()) take_up(now_ns, out);
       serve_lookers(now_ns, out);
-      if (heard == lease::Holder::Heard::denied) out.append(ledger_.say_empty(now_ns));
+      if (outdated()) {
+        holder_.forget_denial();
+      } else if (heard == lease::Holder::Heard::denied) {
+        out.append(ledger_.say_empty(now_ns));
+      }
       break;
     case lease::Holder::Heard::restart:
       renew_grantor(draw(random_), now_ns, out);

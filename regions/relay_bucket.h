@@ -72,7 +72,7 @@ class RelayBucket {
   void renew_grantor(std::uint64_t incarnation, Nanos now_ns, lease::Ledger::Outcome& out);
   void take_up(Nanos now_ns, lease::Ledger::Outcome& out);
   void serve_lookers(Nanos now_ns, lease::Ledger::Outcome& out);
-  void meet(std::uint64_t policy_version);
+  void meet(std::uint64_t policy_version, Nanos now_ns, lease::Ledger::Outcome& out);
   bool outdated() const;
   void send_away(Nanos now_ns, lease::Ledger::Outcome& out);
   void turn(Nanos now_ns, lease::Ledger::Outcome&& out, Effects effects);

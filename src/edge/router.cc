@@ -19,18 +19,28 @@ const std::string& Router::first_of(const std::vector<std::string>& nodes) const
   return nodes.empty() ? nobody : nodes.front();
 }
 
+bool Router::relays_are_gone(const Places& places) const {
+  return places.relays != nullptr &&
+         std::all_of(places.relays->begin(), places.relays->end(),
+                     [this](const std::string& node) { return gone_.contains(node); });
+}
+
 /// Where the way begins.
 Router::First Router::first(const RegisterId& reg) const {
   const Places places = places_(reg);
-  const bool relay = places.relays_first && places.relays != nullptr && !places.relays->empty();
+  const bool relay = places.relays_first && places.relays != nullptr && !relays_are_gone(places);
   const std::vector<std::string>& nodes = relay ? *places.relays : *places.replicas;
   return {first_of(nodes), relay ? LeaseHop::to_relay : LeaseHop::direct};
 }
 
-void Router::begin(const RegisterId& reg, Route& route) const {
+void Router::begin(const RegisterId& reg, Route& route, Nanos now_ns) const {
   const First at = first(reg);
+  const Places places = places_(reg);
+  const bool detour = places.relays_first && places.relays != nullptr && !places.relays->empty() &&
+                      at.hop == LeaseHop::direct;
   route = {};
   route.to = {at.node, at.hop};
+  if (detour) route.detour_ns = std::max<Nanos>(1, now_ns);
 }
 
 /// The relay after this one, the first after an owner. False: there is none.
@@ -85,7 +95,7 @@ std::set<RegisterId> Router::lost(const std::string& node, Nanos now_ns) {
 const Router::Target& Router::target(const RegisterId& reg, Nanos now_ns) {
   Route& route = routes_[reg];
   const bool over = route.detour_ns != 0 && now_ns - route.detour_ns >= kDetourNs;
-  if (route.to.node.empty() || over) begin(reg, route);
+  if (route.to.node.empty() || over) begin(reg, route, now_ns);
   if (route.silent_since_ns == 0) {
     route.silent_since_ns = now_ns;
   } else if (now_ns - route.silent_since_ns >= std::max(kRouteSilenceNs, 2 * slowest_ns_)
@@ -140,7 +150,7 @@ bool Router::crowded(const RegisterId& reg, const std::string& from, LeaseHop ho
   const Places places = places_(reg);
   if (!next_relay(places, route)) {
     // All are full: from the front again, after a while.
-    if (hop == LeaseHop::to_relay) begin(reg, route);
+    if (hop == LeaseHop::to_relay) begin(reg, route, now_ns);
     return false;
   }
   if (route.detour_ns == 0) route.detour_ns = std::max<Nanos>(1, now_ns);

@@ -77,8 +77,9 @@ class Router {
     LeaseHop hop;
   };
   First first(const RegisterId& reg) const;
+  bool relays_are_gone(const Places& places) const;
   void answered(Route& route, Nanos now_ns);
-  void begin(const RegisterId& reg, Route& route) const;
+  void begin(const RegisterId& reg, Route& route, Nanos now_ns) const;
   void next(const RegisterId& reg, Route& route, Nanos now_ns) const;
   bool next_relay(const Places& places, Route& route) const;
   const std::string& first_of(const std::vector<std::string>& nodes) const;

@@ -173,6 +173,7 @@ void Host::take_seat(Places::value_type& place, Seat::Effects&& did, Nanos now_n
     out.lost.push_back(reg);
   }
   if (did.activated) {
+    at.predecessor.clear();
     ++generation_;
     owned_[reg] = at.seat.epoch().counter;
     if (!at.last_owner.empty()) ++takeovers_;
@@ -237,6 +238,8 @@ void Host::handle(const std::string& from, const RegisterMessage& message, Nanos
     const auto found = places_.find(what.reg);
     if (found == places_.end()) return;
     if constexpr (std::is_same_v<std::decay_t<decltype(what)>, Release>) {
+      // A late one: somebody else has owned the register since.
+      if (what.epoch.counter < claim_of(what.reg).counter) return;
       found->second.predecessor = from;
     }
     Seat::Effects seat_did;
@@ -360,9 +363,12 @@ void Host::on_beat(const std::string& from, const Beat& beat, Nanos now_ns, Effe
   }
   peer.heard_ns = now_ns;
   // Until its list has come, an unknown generation renews nothing.
+  const bool was_stale = now_ns - peer.beat_ns >= config_.seat.suspicion_ns;
   if (beat.claims_generation == peer.generation) {
     peer.beat_ns = now_ns;
     peer.stale = false;
+    // What it owns has an owner again.
+    if (was_stale) answer_all_held(now_ns, out);
   }
   peer.knows_generation = beat.claims_seen;
   if (beat.wall_ns > 0) peer.wall_ahead_ns = subtract_saturating(beat.wall_ns, now_ns);

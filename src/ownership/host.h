@@ -56,7 +56,8 @@ inline constexpr Nanos kMovesEveryNs = 20 * kMillisecond;
 /// one customer misses is then its own hand-over, not that of thousands.
 inline constexpr std::size_t kReleasesAtOnce = 64;
 inline constexpr Nanos kReleasesEveryNs = 10 * kMillisecond;
-/// Registers are taken back by rank one after the other, at this distance.
+/// Registers are taken back by rank one after the other, at this distance, by a node that has just
+/// started.
 inline constexpr Nanos kHandOverSpacingNs = 500 * kMicrosecond;
 /// A register counts as in use for so long after a commit.
 inline constexpr Nanos kInUseNs = 60 * kSecond;
@@ -132,7 +133,7 @@ class Host {
   /// Starts a topology version at the owner of the register `topology`. The answer comes when it is
   /// committed, as a changed `topology()`. Fails with `unavailable` elsewhere (see owner_of) or
   /// while another is under way, and with `invalid_argument` when it is not newer, is no topology,
-  /// or adds a node that has not been heard yet.
+  /// or has an owner node that is not heard now.
   Status propose(std::uint64_t version, const std::string& document, Nanos now_ns, Effects& out);
   /// The operator vouches that so many nodes are destroyed that registers have lost their majority:
   /// a new generation without them, from this node on (PROTOCOL C4). Every bucket starts empty.
@@ -186,7 +187,7 @@ class Host {
     bool waits = false;                 ///< in waiting_: it would try
     Nanos promised_ns = INT64_MIN / 2;  ///< when the replica here last promised
     std::string last_owner = {};        ///< of the other nodes; empty: none seen yet
-    Nanos accepted_ns = INT64_MIN / 2;  ///< when an owner last had something stored here
+    Nanos accepted_ns = INT64_MIN / 2;  ///< when an owner last wanted something stored here
     std::string predecessor = {};       ///< who released it to this node last
     std::string successor = {};         ///< to whom this node released it last
     Nanos released_ns = INT64_MIN / 2;
@@ -256,6 +257,7 @@ class Host {
   bool in_use(const Places::value_type& place, Nanos now_ns) const;
   void hold(const LeaseRequest& request, Nanos now_ns, Effects& out);
   void answer_held(const RegisterId& reg, Nanos now_ns, Effects& out);
+  void answer_all_held(Nanos now_ns, Effects& out);
   void drop_held(Nanos now_ns);
   // host_topology.cc
   Layout layout_of(const RegisterId& reg) const;
@@ -280,6 +282,7 @@ class Host {
   void on_move(const std::string& from, const MoveOver& move, Nanos now_ns, Effects& out);
   void on_moved(const MovedOver& moved, Nanos now_ns, Effects& out);
   bool leaves(const OwnerKey& key) const;
+  Status all_heard(const TopologyVersion& version, Nanos now_ns) const;
   Status list_stores(TopologyState& state, TopologyVersion& version, Nanos now_ns) const;
 
   LeaseAnswer refusal(const LeaseRequest& request, LeaseStatus status, std::string hint) const;

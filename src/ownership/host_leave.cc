@@ -40,11 +40,17 @@ void Host::release_some(Nanos now_ns, Effects& out) {
   if (to_release_.empty() || now_ns - releases_ns_ < kReleasesEveryNs) return;
   releases_ns_ = now_ns;
   for (std::size_t left = kReleasesAtOnce; left > 0 && !to_release_.empty(); --left) {
-    auto& place = *places_.find(to_release_.front());
+    RegisterId reg = std::move(to_release_.front());
     to_release_.pop_front();
+    auto& place = *places_.find(reg);
+    if (place.second.seat.trying()) {
+      // It is being promised anew, and is released as an owner's.
+      to_release_.push_back(std::move(reg));
+      continue;
+    }
     std::string successor;
     for (const std::string& node : place.second.seat.quorums().members()) {
-      if (node == config_.self || silent(node, now_ns)) continue;
+      if (node == config_.self || silent(node, now_ns) || gone_.contains(node)) continue;
       successor = node;
       break;
     }

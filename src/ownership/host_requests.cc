@@ -90,10 +90,14 @@ void Host::set_link(const std::string& node, bool up, Nanos now_ns, Effects& out
     return;
   }
   if (gone_.erase(node) == 0) return;
+  answer_all_held(now_ns, out);
+  drain(now_ns, out);
+}
+
+void Host::answer_all_held(Nanos now_ns, Effects& out) {
   std::vector<RegisterId> waiting;
   for (const auto& [reg, held] : held_) waiting.push_back(reg);
   for (const RegisterId& reg : waiting) answer_held(reg, now_ns, out);
-  drain(now_ns, out);
 }
 
 void Host::drop_held(Nanos now_ns) {

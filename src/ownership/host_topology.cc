@@ -176,6 +176,7 @@ Status Host::propose(std::uint64_t version, const std::string& document, Nanos n
   TopologyState state = topology_;
   state.next = TopologyVersion{
       version, document, {}, topology_.finished.generation, topology_.finished.generation_began};
+  if (Status all = all_heard(*state.next, now_ns); !all) return all;
   if (Status listed = list_stores(state, *state.next, now_ns); !listed) return listed;
   if (WEIR_MUTANT(version_uncommitted)) adopt(state, now_ns, out);
   commit_topology(std::move(state), now_ns, out);
@@ -184,6 +185,20 @@ Status Host::propose(std::uint64_t version, const std::string& document, Nanos n
 
 /// The stores of a version (one of `state`'s) by their numbers. A node that is new to the cluster
 /// must be heard.
+/// A version lists the stores of its nodes by their numbers. Of one that is down nobody knows
+/// whether it comes back with the store that it had: then the list would name another, and a set
+/// with two such stores would have no majority of those that it lists (J2).
+Status Host::all_heard(const TopologyVersion& version, Nanos now_ns) const {
+  auto view = make_view_(TopologyState{version, {}});
+  if (!view) return tl::unexpected(view.error());
+  for (const std::string& node : (*view)->owner_nodes()) {
+    if (node == config_.self || !silent(node, now_ns)) continue;
+    return failure(ErrorCode::invalid_argument, "regions",
+                   "node " + node + " is not heard: start it, or leave it out");
+  }
+  return {};
+}
+
 Status Host::list_stores(TopologyState& state, TopologyVersion& version, Nanos now_ns) const {
   auto view = make_view_(state);
   if (!view) return tl::unexpected(view.error());

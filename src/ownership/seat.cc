@@ -81,6 +81,9 @@ void Seat::set_layout(Layout layout, Nanos now_ns, Effects& out) {
   if (not_before_ns_ == kForever && !retiring_) not_before_ns_ = now_ns;
   if (!moves || phase_ == Phase::idle) return;
   const bool owned = phase_ == Phase::active;
+  if (releasing() && release_to_ != self_) {
+    out.send.emplace_back(release_to_, Release{reg_, epoch_});
+  }
   become_idle(now_ns, out);
   if (owned && quorums_.contains(self_) && !retiring_) start_prepare(now_ns, out);
 }
@@ -319,7 +322,9 @@ void Seat::conclude_promises(Nanos now_ns, Effects& out) {
   } else {
     enlist(out);
     if (!layout_.recovers) try_first_start(now_ns, out);
-    if (teaches_early()) find_learners_early(now_ns, out);
+    if (!teaches_early()) return;
+    send_begin(out);  // only who votes answers scans
+    find_learners_early(now_ns, out);
   }
 }
 
@@ -338,10 +343,18 @@ bool Seat::old_set_bound() const {
 }
 
 /// In the joint phase the new set may lack voters whom no owner can teach, for without them there
-/// is none: stores that were replaced since the version listed them, or that had not caught up in
-/// the old set. Whoever has the promises of the old set's majority teaches them before it owns.
+/// is none: stores that had not caught up in the old set, or that were replaced since the version
+/// listed them. Whoever has the promises of the old set's majority teaches them before it owns.
+/// An owner that goes by the new set alone already, since one replica had promised the mark, may
+/// have committed what the old set does not know. So a majority of the new set, too, must be of
+/// stores that have been there all along: one of them would know that owner, and refuse.
 bool Seat::teaches_early() const {
-  return phase_ == Phase::preparing && layout_.joint() && old_set_bound();
+  if (phase_ != Phase::preparing || !layout_.joint() || !old_set_bound()) return false;
+  std::set<std::string> there;
+  for (const auto& [node, promise] : promises_) {
+    if (counts(promise.store) && (bound(promise) || listed(promise.store))) there.insert(node);
+  }
+  return Quorums{{quorums_.sets.back()}}.majority(there);
 }
 
 /// Only the version under way makes this node a member.
@@ -484,6 +497,7 @@ void Seat::resign(Effects& out) {
 
 /// A new epoch, as soon as nothing is being committed.
 void Seat::renew(Nanos now_ns, Effects& out) {
+  if (!release_to_.empty()) return;  // the next owner's prepare will do
   renews_ = true;
   if (commit_) return;
   become_idle(now_ns, out);

@@ -104,7 +104,7 @@ class Seat {
 
   /// How long the next attempts may take; see SeatConfig.
   void set_attempt(Nanos attempt_ns) { config_.attempt_ns = attempt_ns; }
-  /// Somebody waits for its owner, or has heard of it lately.
+  /// Somebody waits for its owner, or it was committed to lately.
   void set_in_use(bool in_use) { in_use_ = in_use; }
   /// Another stage. An owner whose replica set changes needs new promises, and a new epoch for
   /// them.
@@ -237,7 +237,8 @@ class Seat {
   void send_read(std::uint64_t token, Reading& reading, Nanos now_ns, Effects& out);
   void find_learners(Nanos now_ns, Effects& out);
   void send_scan(Learner& learner, Nanos now_ns, Effects& out);
-  static Page merge(const std::map<std::string, ScanReply>& pages);
+  static ScanReply since_boot(ScanReply page, Nanos now_ns);
+  static Page merge(const std::map<std::string, ScanReply>& pages, Nanos now_ns);
   void conclude_page(Learner& learner, Nanos now_ns);
   void send_install(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);
   void admit(const std::string& node, Learner& learner, Nanos now_ns, Effects& out);

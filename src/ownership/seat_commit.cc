@@ -73,6 +73,8 @@ void Seat::on(const std::string& from, const Accepted& reply, Nanos now_ns, Effe
     conclude_commit(now_ns, out);
   }
   set_deadline(now_ns);
+  // The answers of this commit leave first, then the register.
+  if (releasing() && !commit_ && gathered_.empty()) deadline_ns_ = now_ns;
 }
 
 void Seat::conclude_commit(Nanos now_ns, Effects& out) {
@@ -209,6 +211,7 @@ void Seat::find_learners_early(Nanos now_ns, Effects& out) {
 
 /// Repeats what is unanswered.
 void Seat::teach(Nanos now_ns, Effects& out) {
+  std::erase_if(learners_, [&](const auto& item) { return !counts(item.second.store); });
   for (auto& [node, learner] : learners_) {
     if (now_ns - learner.sent_ns < config_.retry_ns) continue;
     if (learner.wants_vote && !learner.install) continue;
@@ -247,21 +250,21 @@ void Seat::on(const std::string& from, const ScanReply& reply, Nanos now_ns, Eff
   if (!reply.accepted || !reply.votes || reply.store.node != from || !counts(reply.store)) return;
   if (const auto found = listings_.find(reply.token); found != listings_.end()) {
     Listing& listing = found->second;
-    listing.page[from] = reply;
+    listing.page[from] = since_boot(reply, now_ns);
     std::set<std::string> from_whom;
     for (const auto& [voter, page] : listing.page) from_whom.insert(voter);
     if (!quorums_.majority(from_whom)) return;
-    Page page = merge(listing.page);
+    Page page = merge(listing.page, now_ns);
     out.listed.push_back({listing.ticket, std::move(page.records), page.reach, page.last});
     listings_.erase(found);
   }
   if (move_ && !move_->copying && move_->token == reply.token) {
-    move_->page[from] = reply;
+    move_->page[from] = since_boot(reply, now_ns);
     copy_for_move(now_ns, out);
   }
   for (auto& [node, learner] : learners_) {
     if (learner.scan_token != reply.token || learner.install) continue;
-    learner.page[from] = reply;
+    learner.page[from] = since_boot(reply, now_ns);
     std::set<std::string> from_whom;
     for (const auto& [voter, page] : learner.page) from_whom.insert(voter);
     if (!answered_by_enough(from_whom)) continue;
@@ -278,8 +281,14 @@ bool Seat::answered_by_enough(const std::set<std::string>& nodes) const {
   return Quorums{{quorums_.sets.front()}}.majority(nodes);
 }
 
+/// With ages less the boot clock: a page may wait for the others of its majority.
+ScanReply Seat::since_boot(ScanReply page, Nanos now_ns) {
+  for (AgedRecord& aged : page.records) aged.age_ns = subtract_saturating(aged.age_ns, now_ns);
+  return page;
+}
+
 /// Merges a majority's pages up to where all of them reach, newest version first, greatest age.
-Seat::Page Seat::merge(const std::map<std::string, ScanReply>& pages) {
+Seat::Page Seat::merge(const std::map<std::string, ScanReply>& pages, Nanos now_ns) {
   Page result;
   result.last = true;
   for (const auto& [voter, page] : pages) {
@@ -302,12 +311,15 @@ Seat::Page Seat::merge(const std::map<std::string, ScanReply>& pages) {
       }
     }
   }
-  for (auto& [bucket, aged] : merged) result.records.push_back(std::move(aged));
+  for (auto& [bucket, aged] : merged) {
+    aged.age_ns = add_saturating(aged.age_ns, now_ns);
+    result.records.push_back(std::move(aged));
+  }
   return result;
 }
 
 void Seat::conclude_page(Learner& learner, Nanos now_ns) {
-  Page page = merge(learner.page);
+  Page page = merge(learner.page, now_ns);
   Install install{reg_, epoch_, ++token_, learner.store, {}, false};
   if (!WEIR_MUTANT(learner_without_scan)) install.records = std::move(page.records);
   learner.after = page.reach;

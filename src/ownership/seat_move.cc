@@ -48,7 +48,7 @@ void Seat::copy_for_move(Nanos now_ns, Effects& out) {
     std::set<std::string> from_whom;
     for (const auto& [voter, page] : move_->page) from_whom.insert(voter);
     if (!quorums_.majority(from_whom)) return;
-    Page page = merge(move_->page);
+    Page page = merge(move_->page, now_ns);
     move_->records = std::move(page.records);
     move_->after = std::move(page.reach);
     move_->scanned = page.last;

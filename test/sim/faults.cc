@@ -135,9 +135,23 @@ bool Simulation::may_wipe(const std::string& name) const {
   if (proposed_version_ > newest.version) return false;
   std::vector<RegisterId> registers = shared_.topologies.registers();
   registers.push_back(kTopologyRegister);
+  const auto is_listed = [&](const Node& node) {
+    const StoreMark own{node.settings().name, node.store_number()};
+    const auto& listed = newest.listed;
+    return std::find(listed.begin(), listed.end(), own) != listed.end();
+  };
   for (const RegisterId& reg : registers) {
-    // While registers move, both sets keep one.
-    for (const auto& set : shared_.view->layout(reg, 0).quorums.sets) {
+    // While registers move, both sets keep one, the new one of stores that the version lists.
+    const auto sets = shared_.view->layout(reg, 0).quorums.sets;
+    if (sets.size() > 1 && std::count(sets.back().begin(), sets.back().end(), name) > 0) {
+      const auto left =
+          std::count_if(sets.back().begin(), sets.back().end(), [&](const std::string& other) {
+            const Node& node = *nodes_.at(other);
+            return other != name && (node.register_state(reg).votes || is_listed(node));
+          });
+      if (static_cast<std::size_t>(left) * 2 <= sets.back().size()) return false;
+    }
+    for (const auto& set : sets) {
       if (std::find(set.begin(), set.end(), name) == set.end()) continue;
       std::size_t left = 0;
       bool started = false;

@@ -101,10 +101,7 @@ void Node::boot() {
 
 void Node::boot_owner() {
   Process& process = *process_;
-  StoreMark own{settings_.name, 0};
-  if (const auto number = store_->read_meta(kNumberKey); number && number->has_value()) {
-    own.number = static_cast<std::uint32_t>(std::stoul(**number));
-  }
+  const StoreMark own{settings_.name, store_number()};
   std::map<RegisterId, RegisterState> states;
   std::vector<RegisterId> registers = shared_.topologies.registers();
   registers.push_back(kTopologyRegister);
@@ -530,6 +527,12 @@ bool Node::apply(const ownership::Replica::Write& write) {
   --failing_writes_;
   if (torn_) static_cast<void>(store_->write(batch));
   return false;
+}
+
+std::uint32_t Node::store_number() const {
+  const auto number = store_->read_meta(kNumberKey);
+  if (!number || !number->has_value()) return 0;
+  return static_cast<std::uint32_t>(std::stoul(**number));
 }
 
 RegisterState Node::register_state(const RegisterId& reg) const {

@@ -131,6 +131,8 @@ class Node {
   /// What the disk says, whether the process runs or not.
   bool votes(const RegisterId& reg) const { return register_state(reg).votes; }
   RegisterState register_state(const RegisterId& reg) const;
+  /// The number that the store on the disk has; 0: none yet.
+  std::uint32_t store_number() const;
   /// Its disk is not the first one.
   bool wiped() const { return disk_ > 1; }
 

@@ -77,6 +77,12 @@ TEST_F(RouterTest, ARelayWithoutAConnectionIsPassedOver) {
   EXPECT_EQ(target(far_), (Node{"us-2", kToRelay}));
   EXPECT_EQ(far_.lost("us-2", now_ns_), std::set<RegisterId>{reg_});
   EXPECT_EQ(target(far_), (Node{"eu-1", kDirect}));
+  now_ns_ += kDetourNs;
+  EXPECT_EQ(target(far_), (Node{"eu-1", kDirect})) << "there is still none";
+  far_.heard(reg_, "eu-1", kDirect, now_ns_);
+  far_.found("us-2");
+  now_ns_ += kDetourNs;
+  EXPECT_EQ(target(far_), (Node{"us-2", kToRelay}));
 }
 
 TEST_F(RouterTest, TheRelayIsTriedAgainAfterADetour) {

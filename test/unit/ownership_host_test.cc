@@ -106,6 +106,13 @@ class Hosts {
     carry(name, std::move(did));
     deliver();
   }
+  Status propose(const std::string& name, std::uint64_t version) {
+    Host::Effects did;
+    Status begun = host(name).propose(version, "all", clock_.now_ns, did);
+    carry(name, std::move(did));
+    deliver();
+    return begun;
+  }
   void link(const std::string& name, const std::string& to, bool up) {
     Host::Effects did;
     host(name).set_link(to, up, clock_.now_ns, did);
@@ -332,6 +339,59 @@ TEST(Host, one_that_stops_passes_over_who_does_not_speak) {
   hosts.run(1200 * kMillisecond);
   hosts.retire("n0");
   EXPECT_TRUE(hosts.host("n2").owns(reg));
+}
+
+TEST(Host, one_that_stops_passes_over_a_node_without_a_connection) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  hosts.stop("n1");
+  hosts.link("n0", "n1", false);
+  hosts.retire("n0");
+  EXPECT_TRUE(hosts.host("n2").owns(reg));
+}
+
+TEST(Host, a_late_release_deposes_nobody) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  const Epoch epoch = hosts.host("n0").seat(reg)->epoch();
+  ASSERT_GT(epoch.counter, 0U);
+  hosts.hear("n1", "n2", Release{reg, {epoch.counter - 1, "n2", 1}});
+  EXPECT_FALSE(hosts.host("n1").seat(reg)->trying());
+  EXPECT_TRUE(hosts.host("n0").owns(reg));
+}
+
+TEST(Host, what_waits_is_answered_when_a_silent_owner_speaks_again) {
+  const RegisterId reg{RegisterId::Kind::global, {}, 0};
+  Hosts hosts(3, {reg});
+  hosts.run(3 * kSecond);
+  ASSERT_TRUE(hosts.host("n0").owns(reg));
+  hosts.stop("n0");
+  hosts.stop("n1");
+  hosts.run(700 * kMillisecond);
+  hosts.ask("n2", request_for(reg));
+  EXPECT_TRUE(hosts.answers.empty());
+  hosts.resume("n0");
+  hosts.run(150 * kMillisecond);
+  ASSERT_EQ(hosts.answers.size(), 1U);
+  EXPECT_EQ(hosts.answers[0].owner_hint, "n0");
+}
+
+TEST(Host, a_topology_version_wants_all_its_nodes_heard) {
+  Hosts hosts(3, {kTopologyRegister});
+  hosts.run(3 * kSecond);
+  ASSERT_TRUE(hosts.host("n0").owns(kTopologyRegister));
+  hosts.stop("n2");
+  hosts.run(1500 * kMillisecond);
+  const Status refused = hosts.propose("n0", 2);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused.error().message, "node n2 is not heard: start it, or leave it out");
+  EXPECT_FALSE(hosts.host("n0").topology().next);
+  hosts.resume("n2");
+  hosts.run(300 * kMillisecond);
+  EXPECT_TRUE(hosts.propose("n0", 2).has_value());
 }
 
 TEST(Host, whoever_was_bidden_to_own_keeps_requests_though_the_old_claim_is_fresh) {

@@ -16,7 +16,7 @@ TEST(J2, WhoeverHasTheOldSetsMajorityTeachesTheNewSetBeforeItOwns) {
   joint.stage = 1;
   joint.target = 2;
   joint.quorums = {{{"a", "b", "c"}, {"a", "c", "d"}}};
-  joint.listed = {{"d", 1}};
+  joint.listed = {{"a", 1}, {"b", 1}, {"c", 2}, {"d", 1}};
   bench.seat.set_layout(joint, bench.now_ns, bench.did);
   bench.tick({}, {{"c", 2}, {"d", 2}});
   bench.run(3 * kSecond, {}, {{"c", 2}, {"d", 2}});
@@ -54,6 +54,28 @@ TEST(J2, WhoeverHasTheOldSetsMajorityTeachesTheNewSetBeforeItOwns) {
   EXPECT_FALSE(bench.seat.active());
   bench.installed(learner, installs.front().second.token, 2);
   EXPECT_TRUE(bench.seat.active());
+}
+
+/// One replica that has promised the mark makes an owner that goes by the new set alone possible.
+/// What that has committed only stores know that were there all along.
+TEST(J2, NobodyIsTaughtWhereAMajorityOfTheNewSetWasReplaced) {
+  Bench bench;
+  Layout joint;
+  joint.stage = 1;
+  joint.target = 2;
+  joint.quorums = {{{"a", "b", "c"}, {"x", "d", "e"}}};
+  joint.listed = {{"a", 1}, {"b", 1}, {"c", 1}, {"x", 1}, {"d", 1}, {"e", 1}};
+  bench.seat.set_layout(joint, bench.now_ns, bench.did);
+  bench.run(3 * kSecond, {}, {{"e", 2}});
+  for (const char* node : {"a", "b", "c", "x", "d", "e"}) bench.poll_replies(node, true);
+  ASSERT_EQ(bench.seat.phase(), Seat::Phase::preparing);
+  bench.promises("b", true);
+  bench.promises("c", true);
+  bench.promises("d", true);
+  bench.promises("e", false, {}, 2);
+  EXPECT_TRUE(bench.sent<Scan>().empty()) << "x may know better";
+  bench.promises("x", false);
+  EXPECT_FALSE(bench.sent<Scan>().empty());
 }
 
 /// Twice moved: out of the set that it owned in, and back in.

@@ -363,6 +363,41 @@ TEST(B8, RankTakesOwnershipBackByHandOverOnly) {
   EXPECT_EQ(releases.front().first, "a") << "not c, which ranks below";
 }
 
+TEST(B8, ARetiringOwnerLeavesAsSoonAsItsCommitIsStored) {
+  Bench bench;
+  owns_beside_a_new_store(bench);
+  bench.submit(1, 10);
+  bench.seat.retire("b", bench.now_ns, bench.did);
+  EXPECT_TRUE(bench.seat.releasing());
+  bench.tick({}, {{"c", 2}});
+  EXPECT_TRUE(bench.seat.active()) << "no new epoch for the store of c: the next owner's will do";
+  bench.accepts("a", 1);
+  bench.accepts("b", 1);
+  EXPECT_EQ(bench.did.committed, std::vector<std::uint64_t>{1});
+  EXPECT_LE(bench.seat.next_deadline(), bench.now_ns);
+  bench.did.committed.clear();
+  bench.tick({}, {{"c", 2}});
+  const auto releases = bench.sent<Release>();
+  ASSERT_EQ(releases.size(), 1U);
+  EXPECT_EQ(releases.front().first, "b");
+  bench.run(5 * kSecond);
+  EXPECT_FALSE(bench.seat.trying()) << "for good";
+}
+
+TEST(B8, ARetiringOwnerWhoseSetChangesReleasesAllTheSame) {
+  Bench bench;
+  bench.owns();
+  bench.submit(1, 10);
+  bench.seat.retire("b", bench.now_ns, bench.did);
+  Layout next;
+  next.stage = 1;
+  next.target = 2;
+  next.quorums = {{{"a", "b", "c"}, {"b", "c", "d"}}};
+  bench.seat.set_layout(next, bench.now_ns, bench.did);
+  EXPECT_EQ(bench.sent<Release>().size(), 1U);
+  EXPECT_EQ(bench.seat.phase(), Seat::Phase::idle);
+}
+
 TEST(B8, AReleaseNeedsNoPoll) {
   Bench bench;
   const auto held = claim("b", kStart + kMinute);

@@ -507,6 +507,20 @@ TEST_F(RelayTest, WhatWasLentUnderAnOlderPolicyIsNotLentOnToWhoKnowsAHigherOne) 
   EXPECT_GT(told("b").granted, 0);
 }
 
+TEST_F(RelayTest, WhatEdgesGiveUpUnderAnOlderPolicyIsNotLentOnEither) {
+  edge_version_ = owner_version_ = 6;
+  ask("a", {.want = 10, .need = 10});
+  answer(LeaseStatus::granted, 10);
+  ASSERT_EQ(told("a").granted, 10);
+  edge_version_ = 7;
+  ask("b", {.want = 5, .need = 1});
+  ask("a", {.held = 0, .spent = 2, .grantor = view().grantor});
+  EXPECT_EQ(told("b").granted, 0);
+  EXPECT_EQ(told("b").status, LeaseStatus::pending);
+  answer(LeaseStatus::empty, 0, kSecond);
+  EXPECT_EQ(told("b").status, LeaseStatus::pending) << "that was said of the older limit";
+}
+
 TEST_F(RelayTest, AnOwnerThatIsGoneIsFollowedByTheNextAtOnce) {
   ask("a", {.want = 5, .need = 1});
   const std::uint64_t sequence = last_above().sequence;
