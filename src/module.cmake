@@ -43,10 +43,11 @@ endfunction()
 
 #   weir_test(NAME ledger_test LABEL unit SOURCES ledger_test.cc DEPS lease LIBS ...)
 #
-# One GoogleTest program; ctest knows each of its tests by name and LABEL (run.sh -L LABEL).
+# One GoogleTest program; ctest knows each of its tests by name and LABEL (run.sh -L LABEL). ALONE:
+# a filter of those that keep a machine of two cores busy by themselves; none runs beside another.
 include(GoogleTest)
 function(weir_test)
-  cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;DEPS;LIBS;PCH" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT;ALONE" "SOURCES;DEPS;LIBS;PCH" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "weir_test(${ARG_NAME}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -61,6 +62,14 @@ function(weir_test)
     target_precompile_headers(${ARG_NAME} PRIVATE ${ARG_PCH})
     target_compile_options(${ARG_NAME} PRIVATE -fpch-preprocess)
   endif()
+  set(others "*")
+  if(ARG_ALONE)
+    set(others "-${ARG_ALONE}")
+    gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60 TEST_PREFIX "${ARG_LABEL}/"
+      TEST_FILTER "${ARG_ALONE}" TEST_LIST ${ARG_NAME}_ALONE
+      PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL TRUE)
+  endif()
   gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60 TEST_PREFIX "${ARG_LABEL}/"
+    TEST_FILTER "${others}"
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
