@@ -109,7 +109,6 @@ void RelayBucket::answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns
   if (heard != lease::Holder::Heard::nobody && heard != lease::Holder::Heard::ignored) {
     silent_since_ns_ = holder_.open() ? now_ns : 0;
     owner_version_ = std::max(owner_version_, answer.policy_version);
-    out.append(ledger_.withhold(outdated(), now_ns));
   }
   if (was_open && !holder_.open()) {
     // What takes longer is an outage, which says nothing of the way.
@@ -122,6 +121,8 @@ void RelayBucket::answer(const LeaseAnswer& answer, bool ask_again, Nanos now_ns
     case lease::Holder::Heard::denied:
       told_ = answer;
       if (!holder_.restarts()) take_up(now_ns, out);
+      // Not before: what it serves then the holder would count as its own once more.
+      out.append(ledger_.withhold(outdated(), now_ns));
       serve_lookers(now_ns, out);
       if (outdated()) {
         holder_.forget_denial();

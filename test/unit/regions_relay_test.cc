@@ -521,6 +521,22 @@ TEST_F(RelayTest, WhatEdgesGiveUpUnderAnOlderPolicyIsNotLentOnEither) {
   EXPECT_EQ(told("b").status, LeaseStatus::pending) << "that was said of the older limit";
 }
 
+TEST_F(RelayTest, WhatWasWithheldIsServedOnceWhenTheOwnerKnowsThePolicy) {
+  edge_version_ = owner_version_ = 6;
+  ask("a", {.want = 1, .need = 1});
+  answer(LeaseStatus::granted, 1);
+  ASSERT_EQ(told("a").granted, 1);
+  edge_version_ = 7;
+  ask("b", {.want = 4, .need = 1});
+  const LeaseRequest asked = last_above();
+  EXPECT_EQ(asked.held, 1);
+  ask("a", {.held = 0, .grantor = view().grantor});  // it gives its token up
+  owner_version_ = 7;
+  answer(LeaseStatus::granted, 2);
+  EXPECT_GT(told("b").granted, 0);
+  EXPECT_LE(view().level + view().outstanding, asked.held + 2) << "what the owner knows to be out";
+}
+
 TEST_F(RelayTest, AnOwnerThatIsGoneIsFollowedByTheNextAtOnce) {
   ask("a", {.want = 5, .need = 1});
   const std::uint64_t sequence = last_above().sequence;
