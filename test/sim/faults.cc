@@ -159,7 +159,7 @@ bool Simulation::may_wipe(const std::string& name) const {
         const Node& node = *nodes_.at(other);
         const RegisterState state = node.register_state(reg);
         started = started || state.votes;
-        const bool untouched = topology_version_ == 1 && !node.wiped();
+        const bool untouched = topology_version_ == 1 && !known.next && !node.wiped();
         if (other != name && (state.votes || !state.first_start.empty() || untouched)) ++left;
       }
       if (started && left * 2 <= set.size()) return false;
