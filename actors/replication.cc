@@ -64,7 +64,6 @@ struct Replication {
         },
         Random(context.seed), now());
     registers = host->view().registers(context.host.self);
-    count_ns = 0;  // what is incomplete now is another matter
     arm();
   }
 
@@ -118,6 +117,7 @@ struct Replication {
     const auto shape = std::make_shared<const Shape>(Shape{state, true, *view});
     context.shape->post(shape);
     registers = host->view().registers(context.host.self);
+    count_ns = 0;  // what is incomplete now is another matter
     if (links().broker) self->send(links().broker, ShapeNews(shape));
     if (links().relay) self->send(links().relay, ShapeNews(shape));
     if (links().courier) self->send(links().courier, ShapeNews(shape));

@@ -466,6 +466,7 @@ void Limiter::Impl::ask_again_now(const LeaseAnswer& answer) {
 /// A bucket's health stands for its register, or for that of the same slot which a pin made (I2):
 /// to ask once more than needed is harmless.
 void Limiter::Impl::grantors_gone(const std::set<RegisterId>& registers) {
+  if (registers.empty()) return;
   std::array<std::vector<bool>, 2> gone;
   for (std::vector<bool>& slots : gone) slots.resize(kSlotCount);
   for (const RegisterId& reg : registers) {

@@ -252,6 +252,8 @@ class Host {
   void stop_owners(const RegisterId& reg, Effects& out);
   Places::iterator serve(const RegisterId& reg, Nanos now_ns);
   Places::value_type& place_of(const RegisterId& reg, Nanos now_ns);
+  Nanos attempt_ns(Nanos now_ns) const;
+  void probe_writes(const Effects& out, Nanos now_ns);
   void release_some(Nanos now_ns, Effects& out);
   std::string next_owner(const RegisterId& reg, Nanos now_ns) const;
   bool in_use(const Places::value_type& place, Nanos now_ns) const;
@@ -320,9 +322,6 @@ class Host {
   std::uint64_t told_generation_ = 0;  ///< sent to all at least once
   Nanos beaten_ns_ = INT64_MIN / 2;
   Nanos claimed_ns_ = INT64_MIN / 2;
-  Nanos attempt_ns(Nanos now_ns) const;
-  void probe_writes(const Effects& out, Nanos now_ns);
-
   std::uint64_t probe_ = 0;             ///< a write whose time is taken; 0: none
   Nanos probed_ns_ = 0;                 ///< when it was begun
   Nanos write_ns_ = 0;                  ///< what writes have taken lately, the longest

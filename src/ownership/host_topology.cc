@@ -183,8 +183,6 @@ Status Host::propose(std::uint64_t version, const std::string& document, Nanos n
   return {};
 }
 
-/// The stores of a version (one of `state`'s) by their numbers. A node that is new to the cluster
-/// must be heard.
 /// A version lists the stores of its nodes by their numbers. Of one that is down nobody knows
 /// whether it comes back with the store that it had: then the list would name another, and a set
 /// with two such stores would have no majority of those that it lists (J2).
@@ -199,6 +197,8 @@ Status Host::all_heard(const TopologyVersion& version, Nanos now_ns) const {
   return {};
 }
 
+/// The stores of a version (one of `state`'s) by their numbers. A node that is new to the cluster
+/// must be heard.
 Status Host::list_stores(TopologyState& state, TopologyVersion& version, Nanos now_ns) const {
   auto view = make_view_(state);
   if (!view) return tl::unexpected(view.error());

@@ -81,11 +81,11 @@ void Seat::set_layout(Layout layout, Nanos now_ns, Effects& out) {
   if (not_before_ns_ == kForever && !retiring_) not_before_ns_ = now_ns;
   if (!moves || phase_ == Phase::idle) return;
   const bool owned = phase_ == Phase::active;
-  if (releasing() && release_to_ != self_) {
-    out.send.emplace_back(release_to_, Release{reg_, epoch_});
-  }
-  become_idle(now_ns, out);
-  if (owned && quorums_.contains(self_) && !retiring_) start_prepare(now_ns, out);
+  const bool releases = releasing() && release_to_ != self_;
+  if (releases) out.send.emplace_back(release_to_, Release{reg_, epoch_});
+  // Whoever was bidden to own is not contended with.
+  become_idle(releases ? add_saturating(now_ns, 2 * config_.suspicion_ns) : now_ns, out);
+  if (owned && !releases && quorums_.contains(self_) && !retiring_) start_prepare(now_ns, out);
 }
 
 /// A refusal says which epoch or which stage is in its way.
